@@ -20,6 +20,7 @@ from graphwright.errors import DataError, StoreError, explained
 
 _CHECK = "Check that its folder exists and can be written."
 _FLUSH_THREADS = 16
+_MAX_KNOWN = 10_000  # files whose checksums are kept
 _TIMEOUT = 60.0  # seconds to wait for another process that writes
 
 
@@ -128,6 +129,27 @@ def link(source: Path, target: Path) -> None:
     except OSError:
         shutil.copy2(source, target)
         flush(target)
+
+
+class KnownFiles:
+    """Checksums of files as this process read them; one that was written since is not known."""
+
+    def __init__(self) -> None:
+        self._sums = dict[tuple[int, ...], int]()
+
+    def get(self, about: os.stat_result) -> int | None:
+        """Return the checksum of a file, None where it is not known."""
+        return self._sums.get(_state(about))
+
+    def put(self, about: os.stat_result, checksum: int) -> None:
+        """Keep the checksum of a file."""
+        if len(self._sums) > _MAX_KNOWN:
+            self._sums.clear()
+        self._sums[_state(about)] = checksum
+
+
+def _state(about: os.stat_result) -> tuple[int, ...]:
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
 
 
 def flush(path: Path) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import StoreError, cause_of, explained
-from graphwright.files import flush_all
+from graphwright.files import KnownFiles, flush_all
 from graphwright.graph.storage import block_file, check_limits, load_array, load_graph, save_array, save_graph
 from graphwright.kernels.blocks import Limits, block_sums
 from graphwright.models.protocols import Encoder
@@ -39,6 +39,7 @@ _BY_BLOCKS = -1  # in place of a file's checksum, if its blocks have checksums
 _NEAREST = "names.nearest.npy"
 _READ = 2**20  # bytes of a file: larger ones are mapped
 _VERIFY_THREADS = 2  # files that are verified at the same time
+_KNOWN = KnownFiles()
 _REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
 
 
@@ -88,8 +89,9 @@ def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str,
 def damaged_files(folder: Path, *, blocks: bool = True) -> list[str]:
     """Return the names of a snapshot's files that have changed since it was written.
 
-    `blocks`: check also those that are verified in blocks when they are read. A missing file counts as changed; so does
-    about.json, which has the checksums. Raises StoreError where the system refuses to open a file.
+    `blocks`: check also those that are verified in blocks when they are read, and read again those that this process
+    has read before. A missing file counts as changed; so does about.json, which has the checksums. Raises StoreError
+    where the system refuses to open a file.
     """
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
@@ -110,7 +112,7 @@ def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
         if path.suffix == ".page" and not blocks:
             return not path.exists()
         if checksum != _BY_BLOCKS:
-            return _file_checksum(path) != checksum
+            return _file_checksum(path, again=blocks) != checksum
         if blocks:
             np.asarray(load_array(path))
         return not path.exists()
@@ -129,11 +131,16 @@ def refused(error: StoreError) -> bool:
     return error.__cause__ is not None and cause_of(error.__cause__) != 0
 
 
-def _file_checksum(path: Path) -> int:
+def _file_checksum(path: Path, again: bool = True) -> int:
+    """Return the checksum of a file; unless `again`, as this process knows it if the file was not written since."""
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        content = np.memmap(file, np.uint8, "r") if size > _READ else np.fromfile(file, np.uint8)
-        return zlib.crc32(block_sums(content).tobytes(), size & 0xFFFFFFFF)
+        about = os.fstat(file.fileno())
+        if not again and (known := _KNOWN.get(about)) is not None:
+            return known
+        content = np.memmap(file, np.uint8, "r") if about.st_size > _READ else np.fromfile(file, np.uint8)
+        checksum = zlib.crc32(block_sums(content).tobytes(), about.st_size & 0xFFFFFFFF)
+        _KNOWN.put(about, checksum)
+        return checksum
 
 
 def _file_checksums(folder: Path, names: Iterable[str]) -> dict[str, int]:

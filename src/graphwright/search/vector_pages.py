@@ -12,12 +12,13 @@ from itertools import pairwise
 from math import gcd
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import StoreError
-from graphwright.files import link
+from graphwright.files import KnownFiles, link
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.storage import IN_BLOCKS, damaged_block
 from graphwright.kernels.blocks import BLOCK, HalfArray, MappedArray, block_sums
@@ -29,6 +30,7 @@ Sums = NDArray[np.uint64]
 Keys = NDArray[np.uint64]  # 128 bits for the text of each vector: uint64[rows, 2], zeros without a text
 _SEED = 0x5851F42D4C957F2D  # of the second half of a key
 _BLOCK = 4_096  # rows that are read at a time
+_VERIFIED = KnownFiles()  # pages, with a checksum of those of their blocks
 
 
 def row_sums(vectors: Floats | HalfArray | VectorRows) -> Sums:
@@ -194,9 +196,14 @@ def map_pages(pages: Pages) -> HalfArray:
 
     if raw.size > IN_BLOCKS:
         return HalfArray(MappedArray(raw, values, pages.blocks, damage))
-    wrong = np.flatnonzero(block_sums(raw) != pages.blocks)
-    if len(wrong):
-        raise damage(int(wrong[0]))
+    borders = np.cumsum([0, *pages.sizes()]) // BLOCK
+    for path, (first, end) in zip(pages.paths(), pairwise(borders.tolist()), strict=True):
+        about, expected = path.stat(), crc32(pages.blocks[first:end])
+        if _VERIFIED.get(about) != expected:
+            sums = block_sums(raw[first * BLOCK : end * BLOCK])
+            if (wrong := np.flatnonzero(sums != pages.blocks[first:end])).size:
+                raise damage(first + int(wrong[0]))
+            _VERIFIED.put(about, expected)
     values.flags.writeable = False
     return HalfArray(values)
 
