@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import StoreError
+from graphwright.graph.columns import TextColumn
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.text.words import words
 
@@ -51,6 +52,23 @@ def test_index_without_words_scores_zero(texts: list[str], tmp_path: Path) -> No
     index = WordIndex.of(texts, np.arange(len(texts)))
     index.save(tmp_path / "w")
     assert WordIndex.load(tmp_path / "w").scores("Graz").tolist() == [0] * len(texts)
+
+
+TEXT = st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=4).map(" ".join)
+
+
+@given(st.lists(TEXT, max_size=6), st.lists(st.one_of(TEXT, st.integers(0, 5)), max_size=6))
+def test_changed_index_equals_index_from_scratch(before: list[str], after: list[str | int]) -> None:
+    column, known = list[str](), list[int]()
+    for each in after:  # a text, or the row of one that was there
+        is_known = isinstance(each, int) and each < len(before) and each not in known
+        known.append(int(each) if is_known else -1)
+        column.append(before[int(each)] if is_known else f"{each}")
+    index = WordIndex.of_words(TextColumn.of(before), np.arange(len(before)))
+    texts, nodes = TextColumn.of(column), np.arange(len(column))
+    changed, expected = index.changed(texts, np.array(known, np.int64), nodes), WordIndex.of_words(texts, nodes)
+    assert changed == expected
+    assert [array.dtype for array in changed._arrays()] == [array.dtype for array in expected._arrays()]
 
 
 @given(st.lists(st.lists(st.sampled_from(["fox", "hen", "Mur", "tax", "law"]), max_size=9), min_size=1, max_size=9))

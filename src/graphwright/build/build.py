@@ -22,6 +22,7 @@ from graphwright.build.resolution import resolve
 from graphwright.extract.llm import Derived
 from graphwright.extract.schema import NO_SCHEMA, Schema
 from graphwright.graph.columns import TextColumn
+from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
 from graphwright.models.protocols import Encoder, Usage
 from graphwright.search.bm25_postings import WordIndex
@@ -80,7 +81,6 @@ def build_from_chunks(
     with ThreadPoolExecutor(1) as beside:  # kernels and numpy's sorts release the interpreter lock
         merged.entities  # noqa: B018  # before threads need them
         mentions = beside.submit(lambda: merged.mentions)
-        words_indexed = beside.submit(WordIndex.of_words, chunks.strings("tokens").values, np.arange(len(chunks)))
         every = {"passages": chunks.texts_with_titles, "names": merged.names, "triples": merged.sentences}
         texts = {name: column for name, column in every.items() if name == "passages" or name in settings.embed}
         for name, column in reversed(texts.items()):
@@ -88,6 +88,8 @@ def build_from_chunks(
                 progress(f"encode {name}", 0, len(column))
         clock.lap("merge")
         vectors = {name: encode.new(name, column, before.get(name)) for name, column in texts.items()}
+        words, row = _known_words(chunks, known, vectors["passages"])
+        words_indexed = beside.submit(words.changed, chunks.strings("tokens").values, row, np.arange(len(chunks)))
         clock.lap("encode")
         near = NearPairs(np.empty((0, 2), np.int64), np.empty((0, 0), np.int32))
         if "names" in vectors:
@@ -113,6 +115,22 @@ def build_from_chunks(
 
     tokens, node_words = chunks.strings("tokens").values, triple_words(imported.graph)
     return Combination(imported, snapshot).snapshot(tokens, node_words, encoded, MAX_NAMES_EMBEDDED)
+
+
+def _known_words(chunks: ChunkColumns, known: Snapshot | None, vectors: VectorRows) -> tuple[WordIndex, Ints]:
+    """Return the words of a snapshot, and the row there of each chunk that has its text and title, -1 for none.
+
+    `vectors`: those of the chunks, of which one with the same text has the same row.
+    """
+    passages = None if known is None else known.graph.passages
+    before, position = (None, None) if known is None else known.passages.by_text()
+    if known is None or not passages or before is None or position is None or len(known.words.nodes) != len(passages):
+        return WordIndex.of([], np.empty(0, np.int64)), np.full(len(chunks), -1)
+    row, (titles, title) = passages.names.positions(chunks.names), chunks.titles
+    at = np.maximum(row, 0)
+    same = (row >= 0) & (before.row[position[passages.nodes[at]]] == vectors.row)
+    same &= np.diff(titles.offsets)[title] == np.diff(passages.titles.offsets)[passages.title[at]]
+    return known.words, np.where(same, row, -1)
 
 
 def idle_edits(

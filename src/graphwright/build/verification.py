@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from graphwright.graph.columns import Passages
 from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import MappedArray
 from graphwright.models.protocols import NamedEncoder
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot_format import damaged_files, open_snapshot, refused
 from graphwright.store.layout import IndexLayout, Problem
 from graphwright.store.store import Store
@@ -75,7 +77,8 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
         graph = open_snapshot(base, encoder) if base.is_dir() else None
         made_from: dict[str, Any] = {"derived": derived, "imported": graph}
         made_from |= {"schema": store.schema, "edits": store.edits()}
-        rebuilt = build_from_chunks(store.columns(), settings, encoder, known=snapshot, **made_from)
+        known = replace(snapshot, words=WordIndex.of([], np.empty(0, np.int64)))  # words are indexed anew
+        rebuilt = build_from_chunks(store.columns(), settings, encoder, known=known, **made_from)
     except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
         return [Problem(f"{store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]
     columns, expected = snapshot.graph.columns, rebuilt.graph.columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,36 @@ class WordIndex(ChecksummedIndex):
         return cls(
             vocabulary.gather(order), row_pointers(df), row, counts.astype(smallest), length.astype(np.int32), nodes
         )
+
+    def changed(self, column: TextColumn, known: NDArray[np.int64], nodes: NDArray[np.int64]) -> WordIndex:
+        """Return the index of other texts (see `of_words`), equal to one from scratch.
+
+        `known`: the row here that has the words of each text, of which only those of the others are read; -1 for none.
+
+        >>> index, texts = WordIndex.of(["a hen", "a fox"], np.arange(2)), TextColumn.of(["fox", "red hen"])
+        >>> index.changed(texts, np.array([1, -1]), np.arange(2)) == WordIndex.of_words(texts, np.arange(2))
+        True
+        """
+        new, old = np.flatnonzero(known < 0), np.flatnonzero(known >= 0)
+        added = WordIndex.of_words(column.gather(new), new)
+        if not len(old):
+            return replace(added, nodes=nodes)
+        place = np.full(len(self.nodes), -1)
+        place[known[old]] = old
+        rows = place[np.asarray(self.rows)]
+        kept = rows >= 0
+        vocabulary, number = TextColumn.joined((self.vocabulary, added.vocabulary)).ranked()
+        sizes = np.concatenate((np.diff(np.asarray(self.indptr)), np.diff(added.indptr)))
+        word = np.repeat(number, sizes)[np.concatenate((kept, np.ones(len(added.rows), bool)))]
+        row = np.concatenate((rows[kept], new[added.rows]))
+        order = np.argsort(word * np.int64(len(nodes)) + row, kind="stable")  # of two parts that are nearly in order
+        counts = np.concatenate((np.asarray(self.counts)[kept], added.counts))[order]
+        df, lengths = np.bincount(word, minlength=len(vocabulary)), np.asarray(self.lengths)[known]
+        lengths[new] = added.lengths[: len(new)]
+        used = np.flatnonzero(df)
+        smallest = np.min_scalar_type(int(counts.max(initial=0)))
+        rows = row[order].astype(np.int32)
+        return WordIndex(vocabulary.gather(used), row_pointers(df[used]), rows, counts.astype(smallest), lengths, nodes)
 
     @cached_property
     def _norm(self) -> NDArray[np.float64]:

@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import StoreError, cause_of, explained
-from graphwright.files import KnownFiles, flush_all
+from graphwright.files import flush_all
 from graphwright.graph.storage import block_file, check_limits, load_array, load_graph, save_array, save_graph
 from graphwright.kernels.blocks import Limits, block_sums
 from graphwright.models.protocols import Encoder
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex, vectors_checksum
-from graphwright.search.vector_pages import Pages, map_pages, write_pages
+from graphwright.search.vector_pages import KNOWN, Pages, checksum_of, map_pages, write_pages
 from graphwright.store.locks import Lease
 
 FORMAT = 11
@@ -39,7 +39,6 @@ _BY_BLOCKS = -1  # in place of a file's checksum, if its blocks have checksums
 _NEAREST = "names.nearest.npy"
 _READ = 2**20  # bytes of a file: larger ones are mapped
 _VERIFY_THREADS = 2  # files that are verified at the same time
-_KNOWN = KnownFiles()
 _REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
 
 
@@ -48,10 +47,10 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
     folder.mkdir(parents=True)
     save_graph(snapshot.graph, folder / "graph")
     snapshot.words.save(folder / "words")
-    spaces, shared = dict[str, dict[str, Any]](), dict[str, int]()
+    spaces, pages = dict[str, dict[str, Any]](), dict[str, int]()
     for name in snapshot.about["texts"]:
-        spaces[name], unchanged = _write_space(folder, name, getattr(snapshot, name))
-        shared |= unchanged
+        spaces[name], written = _write_space(folder, name, getattr(snapshot, name))
+        pages |= written
     if snapshot.nearest is not None:
         save_array(snapshot.nearest, folder / _NEAREST)
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
@@ -61,7 +60,7 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
         "format": FORMAT,
         "spaces": spaces,
         "words": snapshot.words.checksum,
-        "files": _file_checksums(folder, set(files).difference(shared)) | shared,
+        "files": _file_checksums(folder, set(files).difference(pages)) | pages,
     }
     about["sum"] = _checksum(about)
     (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
@@ -69,9 +68,9 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
 
 
 def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str, Any], dict[str, int]]:
-    """Write vectors; return the description of the space, and the checksums of unchanged files."""
-    before, (vectors, text_of), unchanged = space.pages, space.by_text(), dict[str, int]()
-    pages, place = write_pages(folder, name, vectors, before)
+    """Write vectors; return the description of the space, and the checksums of its pages."""
+    vectors, text_of = space.by_text()
+    pages, place = write_pages(folder, name, vectors, space.pages)
     row_of = np.append(place, np.int32(-1))[np.asarray(text_of)]
     keys = np.zeros((pages.rows, 2), np.uint64)
     keys[place] = vectors.keys[vectors.row]
@@ -79,11 +78,7 @@ def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str,
     for part, array in parts.items():
         save_array(array, folder / f"{name}.{part}.npy")
     checksum = vectors_checksum(pages.sums, row_of, pages.dimension)
-    if before is not None:
-        old = json.loads((before.folder / "about.json").read_text(encoding="utf-8"))["files"]
-        linked = [p.name for p in pages.paths() if (same := before.folder / p.name).exists() and p.samefile(same)]
-        unchanged = {file: old[file] for file in linked if file in old}
-    return {"dimension": pages.dimension, "borders": pages.borders, "checksum": checksum}, unchanged
+    return {"dimension": pages.dimension, "borders": pages.borders, "checksum": checksum}, pages.checksums()
 
 
 def damaged_files(folder: Path, *, blocks: bool = True) -> list[str]:
@@ -135,11 +130,11 @@ def _file_checksum(path: Path, again: bool = True) -> int:
     """Return the checksum of a file; unless `again`, as this process knows it if the file was not written since."""
     with path.open("rb") as file:
         about = os.fstat(file.fileno())
-        if not again and (known := _KNOWN.get(about)) is not None:
+        if not again and (known := KNOWN.get(about)) is not None:
             return known
         content = np.memmap(file, np.uint8, "r") if about.st_size > _READ else np.fromfile(file, np.uint8)
-        checksum = zlib.crc32(block_sums(content).tobytes(), about.st_size & 0xFFFFFFFF)
-        _KNOWN.put(about, checksum)
+        checksum = checksum_of(block_sums(content), about.st_size)
+        KNOWN.put(about, checksum)
         return checksum
 
 

@@ -30,7 +30,7 @@ Sums = NDArray[np.uint64]
 Keys = NDArray[np.uint64]  # 128 bits for the text of each vector: uint64[rows, 2], zeros without a text
 _SEED = 0x5851F42D4C957F2D  # of the second half of a key
 _BLOCK = 4_096  # rows that are read at a time
-_VERIFIED = KnownFiles()  # pages, with a checksum of those of their blocks
+KNOWN = KnownFiles()  # files of snapshots that this process has read
 
 
 def row_sums(vectors: Floats | HalfArray | VectorRows) -> Sums:
@@ -157,9 +157,21 @@ class Pages:
         """Return the files, in order."""
         return [self.folder / f"{self.name}.{first:09d}.page" for first in self.borders[:-1]]
 
+    def checksums(self) -> dict[str, int]:
+        """Return the checksum of each file, by name."""
+        ends, sums = np.cumsum(self.sizes()) // BLOCK, dict[str, int]()
+        for path, size, end in zip(self.paths(), self.sizes(), ends.tolist(), strict=True):
+            sums[path.name] = checksum_of(self.blocks[end - size // BLOCK : end], size)
+        return sums
+
     def sizes(self) -> list[int]:
         """Return the bytes of each file."""
         return [_ITEM * self.dimension * (end - first) for first, end in pairwise(self.borders)]
+
+
+def checksum_of(sums: Sums, size: int) -> int:
+    """Return the checksum of a file of this size, given those of its blocks."""
+    return crc32(sums.tobytes(), size & 0xFFFFFFFF)
 
 
 def _unit(dimension: int) -> int:
@@ -196,14 +208,16 @@ def map_pages(pages: Pages) -> HalfArray:
 
     if raw.size > IN_BLOCKS:
         return HalfArray(MappedArray(raw, values, pages.blocks, damage))
-    borders = np.cumsum([0, *pages.sizes()]) // BLOCK
-    for path, (first, end) in zip(pages.paths(), pairwise(borders.tolist()), strict=True):
-        about, expected = path.stat(), crc32(pages.blocks[first:end])
-        if _VERIFIED.get(about) != expected:
-            sums = block_sums(raw[first * BLOCK : end * BLOCK])
-            if (wrong := np.flatnonzero(sums != pages.blocks[first:end])).size:
+    first = 0
+    for path, checksum in zip(pages.paths(), pages.checksums().values(), strict=True):
+        about = path.stat()
+        end = first + about.st_size // BLOCK
+        if KNOWN.get(about) != checksum:
+            wrong = np.flatnonzero(block_sums(raw[first * BLOCK : end * BLOCK]) != pages.blocks[first:end])
+            if wrong.size:
                 raise damage(first + int(wrong[0]))
-            _VERIFIED.put(about, expected)
+            KNOWN.put(about, checksum)
+        first = end
     values.flags.writeable = False
     return HalfArray(values)
 

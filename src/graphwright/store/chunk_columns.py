@@ -180,14 +180,24 @@ def _of_rows(rows: Sequence[tuple[Any, ...]]) -> ChunkColumns:
 
 def _contents(contents: TextColumn) -> tuple[TextColumn, dict[str, TextColumn]]:
     """Return the texts and the fields of the records of chunks (see `ChunkRecord.content`)."""
-    width = 1 + len(ChunkRecord._fields)
-    head = contents.data[contents.offsets[:-1, None] + np.arange(4 * width)].view("<i4")
-    sizes = np.concatenate((np.full((len(head), 1), 4 * width), head), axis=1)
-    parts = TextColumn(contents.data, row_pointers(sizes.ravel()))
-    merged = {name: at for at, name in enumerate(ChunkRecord._fields, 2) if name in _MERGED}
-    return parts.gather(np.arange(1, len(parts), width + 1)), {
-        name: parts.gather(np.arange(at, len(parts), width + 1)) for name, at in merged.items()
-    }
+    names = ("text", *ChunkRecord._fields)
+    chosen = [at for at, name in enumerate(names) if name in ("text", *_MERGED)]
+    columns = dict(zip((names[at] for at in chosen), divided(contents, len(names), chosen), strict=True))
+    return columns.pop("text"), columns
+
+
+def divided(blobs: TextColumn, count: int, chosen: Sequence[int], before: int = 0) -> list[TextColumn]:
+    """Return some of the `count` parts of blobs: each has their sizes as int32 after `before` bytes, then the parts.
+
+    Raises ValueError for sizes that do not fit.
+    """
+    width = before + 4 * count
+    head = blobs.data[blobs.offsets[:-1, None] + np.arange(before, width)].view("<i4")
+    sizes = np.concatenate((np.full((len(head), 1), width), head), axis=1)
+    if (head < 0).any() or (sizes.sum(axis=1) != np.diff(blobs.offsets)).any():
+        raise ValueError("their sizes do not fit")
+    parts = TextColumn(blobs.data, row_pointers(sizes.ravel()))
+    return [parts.gather(np.arange(1 + at, len(parts), count + 1)) for at in chosen]
 
 
 def parted(blobs: TextColumn) -> PerChunk[TextColumn]:

@@ -22,6 +22,7 @@ class Change:
 
     kind: ClassVar[str]
     pattern: ClassVar[str]
+    named: ClassVar[str] = ""  # the field with the name that it gives an entity
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -55,7 +56,7 @@ class Change:
     @property
     def new_name(self) -> str:
         """The name that it gives an entity, "" for none."""
-        return ""
+        return str(getattr(self, self.named)) if self.named else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kind and the fields as JSON values."""
@@ -78,14 +79,9 @@ class MergeEntities(Change):
 class RenameEntity(Change):
     """An entity has another name, or another spelling of its name."""
 
-    kind, pattern = "rename", "rename {name} to {to}"
+    kind, pattern, named = "rename", "rename {name} to {to}", "to"
     name: str
     to: str
-
-    @property
-    def new_name(self) -> str:
-        """See Change."""
-        return self.to
 
 
 @dataclass(frozen=True)
@@ -109,15 +105,10 @@ class DeleteEntity(Change):
 class SplitEntity(Change):
     """In these documents, by id, a name means another entity: a new one, or one that exists."""
 
-    kind, pattern = "split", "split {name} in {documents} off as {to}"
+    kind, pattern, named = "split", "split {name} in {documents} off as {to}", "to"
     name: str
     documents: tuple[str, ...]
     to: str
-
-    @property
-    def new_name(self) -> str:
-        """See Change."""
-        return self.to
 
 
 @dataclass(frozen=True)
@@ -143,15 +134,10 @@ class DeleteStatement(Change):
 class AddEntity(Change):
     """An entity that the documents do not name, or that extraction has missed."""
 
-    kind, pattern = "add", "add {name}"
+    kind, pattern, named = "add", "add {name}", "name"
     name: str
     type: str = ""
     description: str = ""
-
-    @property
-    def new_name(self) -> str:
-        """See Change."""
-        return self.name
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ import re
 import zlib
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.data.records.record import Record
 from graphwright.errors import StoreError
@@ -17,7 +16,7 @@ from graphwright.graph.columns import TextColumn, terminate
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Ids32
 from graphwright.graph.records import RecordColumns, sorted_forms
-from graphwright.store.chunk_columns import parted
+from graphwright.store.chunk_columns import divided, parted
 from graphwright.text.names import normal_form
 from graphwright.text.values import is_value
 
@@ -64,7 +63,7 @@ def read_records(
     """
     owner = np.flatnonzero(np.diff(stored.offsets))
     try:
-        rows, cells, is_name, *strings = _sections(stored.gather(owner))
+        rows, cells, is_name, *strings = divided(stored.gather(owner), _SECTIONS, range(_SECTIONS), before=4)
         row, cell = _numbers(rows, 5), _numbers(cells, 4)
         types, names, texts, forms = map(_numbered, strings)
         in_row = np.repeat(np.arange(len(owner)), np.diff(rows.offsets) // 20)
@@ -111,17 +110,3 @@ def _numbered(blobs: TextColumn) -> _Numbered:
 
 def _numbers(blobs: TextColumn, width: int) -> Ids32:
     return np.frombuffer(blobs.data.tobytes(), np.int32).reshape(-1, width)
-
-
-def _sections(blobs: TextColumn) -> list[TextColumn]:
-    begin = blobs.offsets[:-1]
-    heads: NDArray[Any] = blobs.data[begin[:, None] + np.arange(_HEADER)]
-    sizes = np.frombuffer(heads.tobytes(), np.int32).reshape(-1, _SECTIONS + 1)[:, 1:].astype(np.int64)
-    borders = np.empty((len(blobs), _SECTIONS + 1), np.int64)
-    borders[:, 0], borders[:, 1] = begin, begin + _HEADER
-    borders[:, 2:] = begin[:, None] + _HEADER + np.cumsum(sizes[:, :-1], axis=1)
-    if (sizes < 0).any() or (_HEADER + sizes.sum(axis=1) != np.diff(blobs.offsets)).any():
-        raise ValueError("their sizes do not fit")
-    parts = TextColumn(blobs.data, np.append(borders.ravel(), blobs.offsets[-1]))
-    first = np.arange(len(blobs)) * (_SECTIONS + 1) + 1
-    return [parts.gather(first + section) for section in range(_SECTIONS)]
