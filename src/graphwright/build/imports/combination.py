@@ -24,7 +24,6 @@ from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, OWN_RELATIONS, Colum
 from graphwright.graph.records import RecordColumns
 from graphwright.kernels.csr import Csr, group
 from graphwright.models.protocols import Encoder
-from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import distinct_forms, name_index_of
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
@@ -204,9 +203,9 @@ class Combination:
     def snapshot(self, tokens: TextColumn, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
         """`tokens`: words of chunks; `node_words`: of nodes' passages, embedded if at most `max_passages`."""
         graph = self.graph()
-        word_index = WordIndex.of_words(
-            TextColumn.joined((tokens, node_words.gather(self.nodes.described))), np.arange(self.first)
-        )
+        every = TextColumn.joined((tokens, node_words.gather(self.nodes.described)))
+        known = np.where(np.arange(self.first) < self.p, np.arange(self.first), -1)
+        word_index = self.documents.words.changed(every, known, np.arange(self.first))
         edges = np.arange(len(graph.edges))
         spaces = {"passages": self._passage_vectors(encode, max_passages, len(graph))}
         of_names = self.number, self.first + np.arange(len(self.base.names))
