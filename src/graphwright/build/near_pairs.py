@@ -159,7 +159,7 @@ def _pairs_in_groups(rows: _UnitRows, kinds: Kinds, nearest: Ints, some: NDArray
     order = np.lexsort((member, pivot))
     for members in np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1):
         chosen = np.flatnonzero(some[members])
-        pairs.append(members[_pairs_between(rows[members], kinds(members), chosen, threshold)])
+        pairs.append(_pairs_between(rows[members], members, kinds, chosen, threshold))
     return np.concatenate(pairs)
 
 
@@ -173,17 +173,20 @@ def _nearest(rows: _UnitRows, pivots: Floats) -> Ints:
     return np.concatenate(nearest)
 
 
-def _pairs_between(unit: Floats, kinds: Ints, some: Ints, threshold: float) -> Ints:
-    """Return the near pairs of some rows and any other, the smaller first; their cosine depends on the two alone."""
+def _pairs_between(unit: Floats, members: Ints, kinds: Kinds, some: Ints, threshold: float) -> Ints:
+    """Return the near pairs of some of these rows, `members`, and any other; a cosine depends on the two alone."""
     pairs, size = [np.empty((0, 2), np.int64)], min(_BLOCK, 1 + _COSINES // max(len(unit), 1))
+    kind = np.zeros(len(unit), np.int64)
     for block in range(0, len(some), size):
         part = some[block : block + size]
-        near = (unit[part] @ unit.T >= threshold - _SLACK) & (kinds[part, None] == kinds)
-        at, other = np.nonzero(near)
+        near = unit[part] @ unit.T >= threshold - _SLACK
+        alike = np.flatnonzero(near.any(axis=0))
+        kind[alike] = kinds(members[alike])
+        at, other = np.nonzero(near & (kind[part, None] == kind))
         both = np.sort(np.stack((part[at], other), axis=1), axis=1)
         both = _distinct(both[both[:, 0] < both[:, 1]])
         for start in range(0, len(both), _BLOCK):
             few = both[start : start + _BLOCK]
             first, second = (unit[few[:, side]].astype(np.float64) for side in (0, 1))
             pairs.append(few[np.einsum("ij,ij->i", first, second) >= threshold])
-    return np.concatenate(pairs)
+    return members[np.concatenate(pairs)]
