@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
@@ -115,16 +116,15 @@ def _patterns(name: str, lines: Iterable[str]) -> GitIgnoreSpec | None:
 
 @dataclass(frozen=True)
 class _Rules:
-    """The rules of one `.gitignore`: they match `prefix` followed by the path from character `cut` on."""
+    """The rules of one `.gitignore` for what is below its folder, given without links."""
 
     file: Path
+    folder: Path
     spec: GitIgnoreSpec
-    prefix: str = ""
-    cut: int = 0
 
-    def ignores(self, name: str) -> bool | None:
-        """Return whether these rules exclude a path (of a folder with a final "/"); None if no rule applies."""
-        return self.spec.check_file(self.prefix + name[self.cut :]).include
+    def ignores(self, path: Path, mark: str) -> bool | None:
+        """Return whether these rules exclude a path, with the mark "/" a folder; None if no rule applies."""
+        return self.spec.check_file(path.relative_to(self.folder).as_posix() + mark).include
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,11 @@ class _Folder:
     exclude: GitIgnoreSpec | None
     ignore: bool
     outside: bool
+
+    @cached_property
+    def place(self) -> Path:
+        """The folder without links."""
+        return self.root.resolve()
 
     def files(self) -> Iterator[tuple[Path, str]]:
 
@@ -169,9 +174,8 @@ class _Folder:
             return False
         if entry.resolve() in self.excluded or self._excludes(entry, "/"):
             return False
-        reason = (
-            "a build folder" if self.ignore and _is_built(entry, beside) else _ignored(f"{self._name(entry)}/", rules)
-        )
+        reason = _ignored(self.place / self._name(entry), "/", rules)
+        reason = "a build folder" if self.ignore and _is_built(entry, beside) else reason
         if reason:
             self.skip(Skipped(str(entry), reason))
         return not reason
@@ -181,14 +185,14 @@ class _Folder:
         if self._excludes(path, "") or (self.include is not None and not self.include.match_file(self._name(path))):
             return False
         name = path.name.lower().removesuffix(".gz")
-        reason = _ignored(self._name(path), rules)
+        reason = _ignored(self.place / self._name(path), "", rules)
         if self.ignore and not reason and name.endswith(_STYLES):
             reason = "a style sheet or a packed script"
         elif self.ignore and not reason and scripts == "pages" and name.endswith(_SCRIPTS):
             reason = "a script of the pages beside it"
-        elif not reason and (target := _linked_file(path, self.root, self.excluded)):
+        elif not reason and (target := _linked_file(path, self.place, self.excluded)):
             reason = f"a link to {target}, which is read itself"
-        elif not (reason or self.outside) and _is_file_link(path) and not self._holds(path.resolve()):
+        elif not (reason or self.outside) and _is_file_link(path) and not path.resolve().is_relative_to(self.place):
             reason = "a link to a file outside of the folder, which is not followed here"
         if reason:
             self.skip(Skipped(str(path), reason))
@@ -197,42 +201,35 @@ class _Folder:
     def _excludes(self, path: Path, mark: str) -> bool:
         return self.exclude is not None and self.exclude.match_file(self._name(path) + mark)
 
-    def _holds(self, path: Path) -> bool:
-        return path.is_relative_to(self.root.resolve())
-
     def _name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
 
     def _rules_of(self, folder: Path, names: Sequence[str]) -> list[_Rules]:
         if not self.ignore or _IGNORE not in names:
             return []
-        inside = self._name(folder) if folder.is_relative_to(self.root) else "."
         try:
             lines = (folder / _IGNORE).read_text(encoding="utf-8", errors="replace").splitlines()
-            return [_Rules(folder / _IGNORE, GitIgnoreSpec.from_lines(lines), cut=(inside != ".") * (len(inside) + 1))]
+            return [_Rules(folder / _IGNORE, folder.resolve(), GitIgnoreSpec.from_lines(lines))]
         except (OSError, ValueError) as error:
             self.skip(Skipped(str(folder / _IGNORE), f"its rules are ignored, because they cannot be read ({error})"))
         return []
 
     def _rules_above(self) -> tuple[_Rules, ...]:
         """Return the rules of the repository around the folder, none if they leave out the folder itself."""
-        root = self.root.resolve()
-        repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
-        above = [folder for folder in reversed(root.parents) if folder.is_relative_to(repository)]
-        rules: tuple[_Rules, ...] = ()
-        for folder, inner in pairwise([*above, root]):
-            names = [_IGNORE] if (folder / _IGNORE).is_file() else []
-            rules += tuple(replace(rule, cut=0, prefix=folder.as_posix()) for rule in self._rules_of(folder, names))
-            relative = [replace(rule, prefix=f"{inner.relative_to(rule.prefix).as_posix()}/") for rule in rules]
-            if _ignored("", relative):
+        above = [self.place, *self.place.parents]
+        top = next((at for at, folder in enumerate(above) if (folder / ".git").exists()), 0)
+        rules: list[_Rules] = []
+        for folder, inner in pairwise(reversed(above[: top + 1])):
+            rules += self._rules_of(folder, [_IGNORE] if (folder / _IGNORE).is_file() else [])
+            if _ignored(inner, "/", rules):
                 return ()
-        return tuple(replace(rule, prefix=f"{root.relative_to(rule.prefix).as_posix()}/") for rule in rules)
+        return tuple(rules)
 
 
-def _ignored(name: str, rules: Sequence[_Rules]) -> str:
+def _ignored(path: Path, mark: str, rules: Sequence[_Rules]) -> str:
     """Return the reason why `.gitignore` files exclude a path, "" if they do not: the nearest file decides."""
     for rule in reversed(rules):
-        if (ignores := rule.ignores(name)) is not None:
+        if (ignores := rule.ignores(path, mark)) is not None:
             return f"left out by {rule.file}" if ignores else ""
     return ""
 
@@ -255,11 +252,11 @@ def _is_file_link(path: Path) -> bool:
     return os.path.islink(path) and os.path.isfile(path)
 
 
-def _linked_file(link: Path, folder: Path, excluded: frozenset[Path]) -> str:
+def _linked_file(link: Path, root: Path, excluded: frozenset[Path]) -> str:
     """Return the target of a link to a file that is read with the folder anyway; else an empty string."""
     if not _is_file_link(link):
         return ""
-    target, root = link.resolve(), folder.resolve()
+    target = link.resolve()
     if not target.is_relative_to(root) or not excluded.isdisjoint(target.parents):
         return ""
     inside = target.relative_to(root)
