@@ -89,8 +89,7 @@ def read(file: File) -> Iterator[Extracted]:
     if form is None:
         yield Extracted(text)
         return
-    day = name_parts(file.name).date
-    turns = list(_turns(lines, form, day if len(day) == len("2024-05-01") else ""))
+    turns = [part.turn for part in _parts(lines, form, _day_in_name(file.name))]
     yield turns_text(turns, "" if any(" " in turn.time for turn in turns) else "time")
 
 
@@ -113,8 +112,8 @@ def _form_of(lines: Sequence[str]) -> _Form | None:
     sample = list(islice((line.strip() for line in lines if line.strip()), _SAMPLE))
     counts = [sum(form.turn.match(line) is not None for line in sample) for form in _FORMS]
     form = max(_FORMS, key=lambda form: counts[_FORMS.index(form)])
-    turns = list(_turns(sample, form, ""))
-    return form if _stands([turn for turn in turns if turn.speaker], len(sample), form) else None
+    turns = [part.turn for part in _parts(sample, form, "") if part.turn.speaker]
+    return form if _stands(turns, len(sample), form) else None
 
 
 def _stands(turns: Sequence[Turn], lines: int, form: _Form) -> bool:
@@ -144,12 +143,14 @@ class _Lines(NamedTuple):
     match: re.Match[str] | None
 
 
-def _turns(lines: Sequence[str], form: _Form, day: str) -> Iterator[Turn]:
-    """Yield the turns; a line that begins none continues the last. `day`: the date of times without one."""
-    return (part.turn for part in _parts(lines, form, day))
+def _day_in_name(name: str) -> str:
+    """Return the day that the name of a file has, "" for none."""
+    day = name_parts(name).date
+    return day if len(day) == len("2024-05-01") else ""
 
 
 def _parts(lines: Sequence[str], form: _Form, day: str) -> Iterator[_Lines]:
+    """Yield the turns; a line that begins none continues the last. `day`: the date of times without one."""
     found = [form.turn.match(line.strip()) for line in lines]
     dates = {name for name in {match["name"] for match in found if match} if date_text(name)}
     matches = [(line, m if m and m["name"] not in dates else None) for line, m in zip(lines, found, strict=True)]
@@ -194,8 +195,7 @@ def message_records(text: str, name: str, others: Sequence[Record] = ()) -> tupl
     text = _without(text, others)
     lines = text.split("\n")
     form = _form_of(lines)
-    day = name_parts(name).date
-    parts = list(_parts(lines, form, day if len(day) == len("2024-05-01") else "")) if form else []
+    parts = _parts(lines, form, _day_in_name(name)) if form else ()
     turns = [part for part in parts if part.turn.speaker and part.turn.text]
     if len({part.turn.speaker for part in turns}) in (0, len(turns)):
         return ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from graphwright.data.formats.format import Extracted, TextBuilder
@@ -37,45 +36,39 @@ def turns_text(turns: Iterable[Turn], kind: Literal["", "time"] = "", title: str
     >>> part.text, part.places.of(14, 20)
     ('2024-05-01\\n\\nAnna (09:12): It is high.\\nBert: Yes.', '2024-05-01 09:12:07')
     """
-    writer = _Writer(TextBuilder(kind))
+    builder, last = TextBuilder(kind), ""
     for turn in turns:
-        writer.write(turn)
-    return writer.builder.extracted(title)
-
-
-@dataclass
-class _Writer:
-    builder: TextBuilder
-    day: str = ""
-
-    def write(self, turn: Turn) -> None:
-        """Write a turn, after a heading if it is the first of its day."""
         text = " ".join(clean(turn.text).split())
-        if not text:
-            return
-        day, _, clock = turn.time.rpartition(" ")
-        if day and day != self.day:
-            self.builder.heading(day, 1)
-            self.day = day
-        time = clock[:5] if day else clock
-        label = " ".join(filter(None, (turn.speaker, f"({time})" if turn.speaker and time else "")))
-        start = self._lines(turn, text, f"{label}: " if label else "")
-        end = self.builder.size
-        speaker = Field("speaker", turn.speaker, start, start + len(turn.speaker))
-        at = start + len(turn.speaker) + 2 if turn.speaker else start
-        said = Field("time", turn.time, at, at + len(time) if turn.speaker else at)
-        content = Field("text", text, start + (len(label) + 2 if label else 0), end)
-        others = (Field("id", turn.id, start, start), Field("reply to", turn.reply_to, start, start))
-        fields = tuple(field for field in (speaker, said, content, *others) if field.text)
-        if (turn.speaker or turn.time) and not turn.is_notice:
-            self.builder.records.append(Record(MESSAGE, fields, start, end))
+        day = turn.time.rpartition(" ")[0]
+        if text and day and day != last:
+            builder.heading(day, 1)
+            last = day
+        if text:
+            _write(builder, turn, text)
+    return builder.extracted(title)
 
-    def _lines(self, turn: Turn, text: str, label: str) -> int:
-        """Write the lines of a turn and its place; return where they begin."""
-        if turn.time:
-            self.builder.place(turn.time)
-        starts = [self.builder.line(label + text[begin:end]) for begin, end in _pieces(text)]
-        return starts[0]
+
+def _write(builder: TextBuilder, turn: Turn, text: str) -> None:
+    """Write the lines of a turn, its place and its record."""
+    day, _, clock = turn.time.rpartition(" ")
+    time = clock[:5] if day else clock
+    label = " ".join(filter(None, (turn.speaker, f"({time})" if turn.speaker and time else "")))
+    label = f"{label}: " if label else ""
+    if turn.time:
+        builder.place(turn.time)
+    starts = [builder.line(label + text[begin:end]) for begin, end in _pieces(text)]
+    start = starts[0]
+    at = start + len(turn.speaker) + 2 if turn.speaker else start
+    fields = (
+        Field("speaker", turn.speaker, start, start + len(turn.speaker)),
+        Field("time", turn.time, at, at + len(time) if turn.speaker else at),
+        Field("text", text, start + len(label), builder.size),
+        Field("id", turn.id, start, start),
+        Field("reply to", turn.reply_to, start, start),
+    )
+    if (turn.speaker or turn.time) and not turn.is_notice:
+        said = tuple(field for field in fields if field.text)
+        builder.records.append(Record(MESSAGE, said, start, builder.size))
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
