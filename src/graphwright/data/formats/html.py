@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 from graphwright.data.decoding import SAMPLE, decode
 from graphwright.data.document import Heading
-from graphwright.data.formats.format import Extracted, File, Format
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
 from graphwright.data.formats.parsing.html_tables import data_table, is_hidden, limited_nesting, words_in
 from graphwright.data.formats.parsing.style_sheets import hide_by_style
-from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.grid import cell_text
-from graphwright.data.records.record import Record
-from graphwright.data.records.table import Note, Table
+from graphwright.data.records.table import Note
 from graphwright.text.characters import clean, raised
 from graphwright.text.numbers import list_number
 
@@ -106,32 +104,39 @@ def _walk(root: LexborNode, *, has_marks: bool = True) -> Extracted:
         while child is None:
             page.leave(node)
             if node.mem_id == root.mem_id or node.parent is None:
-                return page.finished()
+                return page.extracted(links=page.links)
             child = node.next
             node = node.parent if child is None else node
         node = child
 
 
-class _Page:
-    """Text written so far, and the line breaks due before the next word."""
+class _Page(TextBuilder):
+    """Builder of a text word by word, with the line breaks due before the next word."""
 
     def __init__(self, has_marks: bool) -> None:
-        self.parts: list[str] = []
+        super().__init__()
         self.links: list[str] = []
-        self.due = 2  # line ends
+        self.due = 0  # line ends
         self.spaced = True  # the text ends in white space
         self.verbatim = 0  # open <pre> elements
-        self.headings: list[Heading] = []
-        self.size = 0  # characters of the parts
-        self.heading: tuple[int, int] | None = None  # where the open heading begins, and its first part
+        self.open_heading: tuple[int, int] | None = None  # where the open heading begins, and its first part
         self.in_heading = False
         self.lists: list[tuple[int, str]] = []  # the next number of each open list, and the form of its numbers
-        self.mark = ""  # of an item that has no text yet
+        self.item = ""  # the mark of an item that has no text yet
         self.has_marks = has_marks
         self.defined = False  # the last line is a definition
-        self.caption: tuple[int, int] | None = None  # characters and parts before the open caption
-        self.records: list[Record] = []
-        self.types = TableTypes()
+        self.open_caption: tuple[int, int] | None = None  # characters and parts before the open caption
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return super().text.rstrip()
+
+    def line(self, text: str) -> int:
+        """Add a line; return where it begins."""
+        self._write(text)
+        self.due = max(self.due, 1)
+        return self.size - len(text)
 
     def enter(self, node: LexborNode) -> bool:
         """Write the beginning of a node; return whether to visit its children."""
@@ -144,7 +149,7 @@ class _Page:
         self.verbatim += tag == "pre"
         if tag in _HEADINGS:
             self._break(tag)
-            self.in_heading, self.heading = True, None
+            self.in_heading, self.open_heading = True, None
             return True
         if tag == "a" and (target := node.attributes.get("href")):
             sign = node.text().strip()
@@ -153,11 +158,13 @@ class _Page:
             self.links.append(target)
         self._break(tag)
         self._open(node, tag)
-        if tag == "sup" and not self.verbatim and self.parts and not self.due:
-            self._write(raised(self.parts[-1], node.text()))
+        if tag == "sup" and not self.verbatim and self.size and not self.due:
+            self._write(raised(self._parts[-1], node.text()))
             return False
         if tag == "table" and (table := data_table(node, self._text_of)) is not None:
-            self._write_table(table)
+            self.types.begin()
+            for item in chain([Note(0, [table.title])], table.items()):
+                self.row(item)
             return False
         return True
 
@@ -167,35 +174,22 @@ class _Page:
         self.links += cell.links
         return cell_text(cell.text)
 
-    def _write_table(self, table: Table) -> None:
-        heading = self.headings[-1].title if self.headings else ""
-        self.types.begin()
-        for item in chain([Note(0, [table.title])], table.items()):
-            if isinstance(item, Note):
-                self._write(item.text)
-            else:
-                text, record = item.sentence()
-                self._write(text)
-                self.types.add(len(self.records), item.head, item.head.title, heading)
-                self.records.append(record.moved(self.size - len(text)))
-            self.due = max(self.due, 1)
-
     def leave(self, node: LexborNode) -> None:
         tag = node.tag or ""
-        if self.caption is not None and _is_caption(node):
-            before, first = self.caption
-            text = "".join(self.parts[first:])
-            start, self.caption = before + len(text) - len(text.lstrip()), None
+        if self.open_caption is not None and _is_caption(node):
+            before, first = self.open_caption
+            text = "".join(self._parts[first:])
+            start, self.open_caption = before + len(text) - len(text.lstrip()), None
             self.types.declared[start] = self.size - len(text) + len(text.rstrip()), text.strip()
         if tag in _HEADINGS:
-            if self.heading is not None:
-                start, first = self.heading
-                title = " ".join("".join(self.parts[first:]).split())
+            if self.open_heading is not None:
+                start, first = self.open_heading
+                title = " ".join("".join(self._parts[first:]).split())
                 self.headings.append(Heading(start, int(tag[1]), title))
-            self.in_heading, self.heading = False, None
+            self.in_heading, self.open_heading = False, None
         if tag in _LISTS and self.lists:
             self.lists.pop()
-        if tag == "dt" and self.parts and _WORD.match(self.parts[-1][-1:]):
+        if tag == "dt" and self.size and _WORD.match(self._parts[-1][-1:]):
             self._append(":")
         if tag in _PARAGRAPH or tag in _LINE:
             self.verbatim = max(0, self.verbatim - (tag == "pre"))  # a hidden one was never entered
@@ -207,7 +201,7 @@ class _Page:
         elif tag == "li":
             self._begin_item(node)
         if _is_caption(node):
-            self.caption = self.size, len(self.parts)
+            self.open_caption = self.size, len(self._parts)
 
     def _begin_item(self, node: LexborNode) -> None:
         """Prepare the mark of an item of a list: a dash, or its number."""
@@ -217,7 +211,7 @@ class _Page:
             number = int(value) if value.isdecimal() and len(value) < _MAX_DIGITS else number
             self.lists[-1] = number + 1, form
         label = f"{list_number(number, form)}. " if form else "- "
-        self.mark = "  " * (len(self.lists) - 1) + label
+        self.item = "  " * (len(self.lists) - 1) + label
 
     def _break(self, tag: str) -> None:
         if self.lists and (tag == "p" or tag in _LISTS):
@@ -239,30 +233,21 @@ class _Page:
                 text = text.lstrip(" ")
         if not text:
             return
-        if self.due:
+        if self.due and self.size:
             self._append("\n" * self.due)
-            self.due = 0
-        if self.mark and text.strip():
-            text = text if self.in_heading or not self.has_marks else self.mark + text
-            self.mark = ""
-        if self.in_heading and self.heading is None and text.strip():
-            self.heading = self.size + len(text) - len(text.lstrip()), len(self.parts)
+        self.due = 0
+        if self.item and text.strip():
+            text = text if self.in_heading or not self.has_marks else self.item + text
+            self.item = ""
+        text = text if self.size else text.lstrip()
+        if self.in_heading and self.open_heading is None and text.strip():
+            self.open_heading = self.size + len(text) - len(text.lstrip()), len(self._parts)
         self._append(text)
-        self.spaced = text[-1] in " \n"
+        self.spaced = text[-1:] in " \n"
 
     def _append(self, text: str) -> None:
-        self.parts.append(text)
-        self.size += len(text)
-
-    def finished(self) -> Extracted:
-        text = "".join(self.parts)
-        before = len(text) - len(text.lstrip())
-        text = text.strip()
-        headings = tuple(heading._replace(start=heading.start - before) for heading in self.headings if heading.title)
-        declared = self.types.declared.items()
-        self.types.declared = {start - before: (end - before, title) for start, (end, title) in declared}
-        records = self.types.typed(text, [record.moved(-before) for record in self.records])
-        return Extracted(text, headings=headings, links=self.links, records=records)
+        self._parts.append(text)
+        self._size += len(text)
 
 
 def _first_number(node: LexborNode) -> tuple[int, str]:
