@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
@@ -32,7 +32,7 @@ def read(file: File) -> Iterator[Extracted]:
         parse_xml(related[kind].target_part.blob) if kind in related else None
         for kind in ("numbering", "styles", "footnotes", "endnotes")
     )
-    document = _Document(parse_xml(part.blob), styles, Numbering(numbering, styles))
+    document = _Document(parse_xml(part.blob), Numbering(numbering, styles))
     for kind, root in zip(("footnote", "endnote"), notes, strict=True):
         document.add_notes(kind, () if root is None else root.iter(f"{W}{kind}"))
     document.add_body()
@@ -43,12 +43,12 @@ def read(file: File) -> Iterator[Extracted]:
     )
 
 
-def _outline(styles: Any) -> dict[str, int]:
+def _outline(styles: Mapping[str, Any]) -> dict[str, int]:
     """Return the heading level of each style that has one, 0 for the title; styles inherit it."""
     levels: dict[str, int] = {}
     based: dict[str, str] = {}
-    for style in () if styles is None else styles.iter(f"{W}style"):
-        identity, name = style.get(f"{W}styleId", ""), value_of(style.find(f"{W}name"))
+    for identity, style in styles.items():
+        name = value_of(style.find(f"{W}name"))
         match, outline = _LEVEL.match(name), value_of(style.find(f"{W}pPr/{W}outlineLvl"))
         based[identity] = value_of(style.find(f"{W}basedOn"))
         if name.lower() == "title":
@@ -93,14 +93,12 @@ def _shown(paragraph: Any) -> Iterator[Any]:
 class _Document:
     """Builder of the text of a document's body."""
 
-    def __init__(self, root: Any, styles: Any, numbering: Numbering) -> None:
-        self.root, self.levels, self.numbering, self.builder = root, _outline(styles), numbering, TextBuilder("page")
+    def __init__(self, root: Any, numbering: Numbering) -> None:
+        self.root, self.numbering, self.builder = root, numbering, TextBuilder("page")
+        self.levels = _outline(numbering.styles)
         self.notes: dict[tuple[str, str], str] = {}
-        self.captions = {
-            style.get(f"{W}styleId", "")
-            for style in (() if styles is None else styles.iter(f"{W}style"))
-            if value_of(style.find(f"{W}name")).lower() == "caption"
-        }
+        styles = numbering.styles.items()
+        self.captions = {name for name, style in styles if value_of(style.find(f"{W}name")).lower() == "caption"}
         self.title = ""
         self.noted = 0  # notes so far
         self.in_table: list[tuple[str, str]] = []  # references

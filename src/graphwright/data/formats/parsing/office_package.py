@@ -212,7 +212,7 @@ def _around(form: str) -> tuple[str, str]:
     return texts[0].replace("\xa0", " "), texts[1].replace("\xa0", " ")
 
 
-_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 _FORMULA = re.compile(
     rb'<(?:\w+:)?c\s[^>]*?r="([A-Z]{1,3})(\d{1,7})"[^>]*>\s*<(?:\w+:)?f\b[^>]*?(?:/>|>([^<]*)</(?:\w+:)?f>)'
     rb"\s*(<(?:\w+:)?v>[^<])?"
@@ -257,9 +257,10 @@ def sheet_xml(data: bytes, tables: bytes = b"") -> SheetXml:
     >>> sheet_xml(b'<col min="2" max="3" hidden="1"/><row r="4" hidden="1"><row r="9" hidden="1" outlineLevel="1">')[3:]
     (frozenset({4}), frozenset({2, 3}))
     """
-    merged, sums, unvalued = [], set[int](), 0
-    for first, top, last, bottom in (match.groups() for match in _MERGED.finditer(data)):
-        merged.append((_column(first), int(top), _column(last), int(bottom)))
+    from openpyxl.utils import range_boundaries
+
+    merged = tuple(range_boundaries(cells.decode()) for cells in _MERGED.findall(data))
+    sums, unvalued = set[int](), 0
     for match in _FORMULA.finditer(data):
         total = _SUM.fullmatch(match[3] or b"")
         if total and total[1] == total[3] == match[1] and int(total[4]) < int(match[2]) != int(total[2]):
@@ -270,17 +271,10 @@ def sheet_xml(data: bytes, tables: bytes = b"") -> SheetXml:
     rows = {row for row in hidden if row and not any(top <= row <= bottom for top, bottom in filters)}
     spans = ((_number(column, "min"), _number(column, "max")) for column in _COLUMN.findall(data))
     columns = {column for first, last in spans if first for column in range(first, min(last, _MAX_COLUMNS) + 1)}
-    return SheetXml(tuple(merged), frozenset(sums), unvalued, frozenset(rows), frozenset(columns))
+    return SheetXml(merged, frozenset(sums), unvalued, frozenset(rows), frozenset(columns))
 
 
 def _number(attributes: bytes, name: str) -> int:
     """Return an attribute that is a number, 0 without one."""
     match = re.search(rf'\b{name}="(\d{{1,7}})"'.encode(), attributes)
     return int(match[1]) if match else 0
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + letter - 64
-    return number

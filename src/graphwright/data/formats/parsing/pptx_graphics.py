@@ -157,17 +157,10 @@ def _tree(model: Any) -> Iterator[str]:
         point = points.pop(name, None)  # each point once, whatever the links say
         if point is None:
             continue
-        texts = ["".join(t.itertext()) for t in _texts(point)]
-        if text := " ".join(" ".join(texts).split()):
+        runs = (run for body in outermost(point, "t") for run in outermost(body, "t"))
+        if text := " ".join(" ".join("".join(run.itertext()) for run in runs).split()):
             yield f"- {text}" if depth > 1 else text
         rest += [(child, depth + 1) for child in reversed(children.get(name, ()))]
-
-
-def _texts(point: Any) -> Iterator[Any]:
-    """Yield the runs of text of a point."""
-    for body in point:
-        if local(body) == "t":
-            yield from outermost(body, "t")
 
 
 def alternative_lines(shapes: Any) -> Iterator[str]:
