@@ -160,7 +160,7 @@ def test_files_that_cannot_be_read_are_fetched_again_if_a_package_is_missing(
 
 def test_connector_of_other_package_is_found(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [EntryPoint("shelf", f"{__name__}:Shelf", connectors.GROUP)]
-    monkeypatch.setattr(connectors, "entry_points", lambda group: entries)
+    monkeypatch.setattr("graphwright.data.formats.registry.entry_points", lambda group: entries)
     connectors.other_connectors.cache_clear()
     try:
         with pytest.raises(DataError, match="nothing to read in shelf:one"):

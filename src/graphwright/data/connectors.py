@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from graphwright.data.document import Skipped
 from graphwright.data.formats.format import File
-from graphwright.errors import DataError
+from graphwright.data.formats.registry import of_other_packages
 
 GROUP = "graphwright.connectors"  # entry point group in which packages name connectors, by scheme of their addresses
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # of two letters at least, as C: is a disk
@@ -68,13 +67,4 @@ def scheme_of(address: str) -> str:
 @cache
 def other_connectors() -> dict[str, Callable[[str], Connector]]:
     """Return other packages' makers of connectors, by scheme. Raises DataError for one that cannot be loaded."""
-    made = {}
-    for entry in entry_points(group=GROUP):
-        try:
-            made[entry.name.lower()] = entry.load()
-        except Exception as error:  # of the other package
-            raise DataError(
-                f"the connector {entry.name!r} of {entry.value} cannot be loaded ({type(error).__name__}: {error}). "
-                f"Repair or uninstall its package."
-            ) from error
-    return made
+    return {name.lower(): maker for name, maker in of_other_packages(GROUP, "connector")}

@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import PurePath
 from pkgutil import iter_modules
+from typing import Any
 
 from graphwright.data import formats as folder
 from graphwright.data.decoding import SAMPLE, is_binary
@@ -54,22 +55,28 @@ def formats() -> tuple[Format, ...]:
     return tuple(format for module in modules for format in getattr(module, "FORMATS", ()))
 
 
+def of_other_packages(group: str, kind: str) -> list[tuple[str, Any]]:
+    """Return what other packages name in a group of entry points. Raises DataError for one that cannot be loaded."""
+    added = []
+    for entry in entry_points(group=group):
+        try:
+            added.append((entry.name, entry.load()))
+        except Exception as error:  # of the other package
+            raise DataError(
+                f"the {kind} {entry.name!r} of {entry.value} cannot be loaded ({type(error).__name__}: {error}). "
+                f"Repair or uninstall its package."
+            ) from error
+    return added
+
+
 @cache
 def other_formats() -> tuple[Format, ...]:
     """Return the formats that other packages add. Raises DataError for a format that cannot be loaded."""
-    formats = []
-    for entry in entry_points(group=GROUP):
-        try:
-            loaded = entry.load()
-        except Exception as error:  # of the other package
-            raise DataError(
-                f"the format {entry.name!r} of {entry.value} cannot be loaded ({type(error).__name__}: {error}). "
-                f"Repair or uninstall its package."
-            ) from error
-        if not isinstance(loaded, Format):
-            raise DataError(f"the format {entry.name!r} is {loaded!r}; the entry point must name a Format.")
-        formats.append(loaded)
-    return tuple(formats)
+    added = of_other_packages(GROUP, "format")
+    for name, format in added:
+        if not isinstance(format, Format):
+            raise DataError(f"the format {name!r} is {format!r}; the entry point must name a Format.")
+    return tuple(format for _, format in added)
 
 
 def format_of(file: File) -> Format:
