@@ -12,7 +12,8 @@ from tests.data.formats.made import CHAPTERS, page_picture, pdf, rivers_pdf
 
 from graphwright.data.document import RECOGNISED
 from graphwright.data.formats.format import Extracted, File, UnreadableError
-from graphwright.data.formats.pdf import PDFIUM, read
+from graphwright.data.formats.parsing.pdf_pictures import PDFIUM
+from graphwright.data.formats.pdf import read
 
 pytest.importorskip("pypdfium2")
 

@@ -14,7 +14,7 @@ from graphwright.data.decoding import is_binary
 from graphwright.data.document import RECOGNISED
 from graphwright.data.formats.format import MAX_TEXT, Extracted, File, Format, Picture, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.pdf_layout import write_pages
-from graphwright.data.formats.parsing.pdf_pictures import PDFIUM, is_scanned, pictures_on, recognise
+from graphwright.data.formats.parsing.pdf_pictures import is_scanned, opened, pictures_on, recognise
 from graphwright.data.formats.parsing.pdf_rows import UNIT, Cell, Line, Rule, Rules, rows_of, snapped
 from graphwright.data.formats.parsing.recognition import EXTRA, can_recognise, page_list
 from graphwright.data.formats.parsing.xml import checked_title
@@ -46,8 +46,7 @@ def read(file: File) -> Iterator[Extracted | Picture]:
     Raises UnreadableError if it is encrypted, damaged, or has no text, as scanned pages without the extra `ocr`.
     """
     data = file.data()
-    with PDFIUM:
-        pages, turns, scanned, damaged, title, author = _read_pages(data)
+    pages, turns, scanned, damaged, title, author = _read_pages(data)
     recognised = recognise(data, pages, scanned, file.recognised) if can_recognise() else []
     turns = {page: turn for page, turn in turns.items() if page + 1 not in recognised}
     unread = [] if can_recognise() else [number for number in scanned if not pages[number - 1]]
@@ -83,37 +82,32 @@ def _read_pages(data: bytes) -> tuple[list[list[Line]], dict[int, int], list[int
     """
     import pypdfium2
 
+    pages, turns, size = list[list[Line]](), dict[int, int](), 0
+    scanned, damaged = [], []
     try:
-        document = pypdfium2.PdfDocument(data)
+        with opened(data) as document:
+            for number in range(len(document)):
+                try:
+                    page = document[number]
+                    lines, turn = _lines(page)
+                    if turn:
+                        turns[number] = turn
+                    if is_scanned(page, lines):
+                        scanned.append(number + 1)
+                    page.close()
+                except pypdfium2.PdfiumError:
+                    lines = []
+                    damaged.append(number + 1)
+                pages.append(lines)
+                size += sum(len(line.text) for line in lines)
+                if size > MAX_TEXT:  # many pages may share one content
+                    raise UnreadableError(f"its text is longer than {MAX_TEXT >> 20} million characters; split it")
+            title, author = (document.get_metadata_dict().get(name, "") for name in ("Title", "Author"))
     except pypdfium2.PdfiumError as error:
         if "assword" in str(error):
             raise UnreadableError("encrypted; save it without a password") from error
         raise UnreadableError(f"a damaged PDF ({error}); fetch or save it again") from error
-    try:
-        pages: list[list[Line]] = []
-        turns = dict[int, int]()
-        size = 0
-        scanned, damaged = [], []
-        for number in range(len(document)):
-            try:
-                page = document[number]
-                lines, turn = _lines(page)
-                if turn:
-                    turns[number] = turn
-                if is_scanned(page, lines):
-                    scanned.append(number + 1)
-                page.close()
-            except pypdfium2.PdfiumError:
-                lines = []
-                damaged.append(number + 1)
-            pages.append(lines)
-            size += sum(len(line.text) for line in lines)
-            if size > MAX_TEXT:  # many pages may share one content
-                raise UnreadableError(f"its text is longer than {MAX_TEXT >> 20} million characters; split it")
-        title, author = (document.get_metadata_dict().get(name, "") for name in ("Title", "Author"))
-        return pages, turns, scanned, damaged, title, author
-    finally:
-        document.close()
+    return pages, turns, scanned, damaged, title, author
 
 
 def _listed(pages: list[int], reason: str) -> str:
