@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,12 +24,11 @@ from graphwright.data.decoding import unpacked
 from graphwright.data.document import Skipped
 from graphwright.data.formats.format import File, UnreadableError
 from graphwright.data.formats.parsing.xml import parsed_xml
-from graphwright.errors import DataError, OptionError
+from graphwright.errors import DataError, check_installed
 
 if TYPE_CHECKING:
     from protego import Protego
 
-_EXTRA = 'To sync a web site robots.txt must be read, which needs protego: pip install "graphwright[web]"'
 _DELAY = 1.0  # seconds between two requests to a host
 _MAX_DELAY = 60.0  # seconds that a robots.txt may ask for
 _MAX_DEPTH = 3  # of sitemaps that name others
@@ -197,19 +196,16 @@ class _Visitor:
     _robots: dict[str, Protego] = field(default_factory=dict)  # by origin
     _due: dict[str, float] = field(default_factory=dict)  # by origin: when the next request may be sent
 
-    @contextmanager
-    def answer(self, url: str, headers: dict[str, str] | None = None) -> Iterator[httpx.Response]:
+    def answer(self, url: str, headers: dict[str, str] | None = None) -> AbstractContextManager[httpx.Response]:
         """Request a URL, and yield the answer. Raises _RefusedError if it, or a redirect, is not to be fetched."""
-        with web.answer(url, self.allowed, headers, self._admit) as response:
-            yield response
+        return web.answer(url, self.allowed, headers, self._admit)
 
     def robots(self, origin: str) -> Protego:
         """Return the rules of a server. Raises DataError if they cannot be read, as then nothing may be fetched."""
         if origin not in self._robots:
-            try:
-                from protego import Protego
-            except ImportError as error:
-                raise OptionError(_EXTRA) from error
+            check_installed("protego", "web", "Reading the robots.txt of a web site")
+            from protego import Protego
+
             url = f"{origin}/robots.txt"
             with web.answer(url, self.allowed) as response:
                 if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:

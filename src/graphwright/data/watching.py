@@ -7,9 +7,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from graphwright.errors import DataError, OptionError
+from graphwright.errors import DataError, check_installed
 
-_EXTRA = 'To watch a folder, watchfiles is needed: pip install "graphwright[watch]"'
 _QUIET = 1_000  # milliseconds without a change, after which those before are told
 _LONGEST = 30_000  # milliseconds after which they are told though others follow
 _TICK = 500  # milliseconds between two times that nothing is told
@@ -17,10 +16,7 @@ _TICK = 500  # milliseconds between two times that nothing is told
 
 def check_watching() -> None:
     """Raise OptionError if the library that watches folders is missing."""
-    try:
-        import watchfiles  # noqa: F401
-    except ImportError as error:
-        raise OptionError(_EXTRA) from error
+    check_installed("watchfiles", "watch", "Watching a folder")
 
 
 def watched(folder: Path, index: Path, stop: Event | None = None) -> Iterator[bool]:
