@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from calendar import monthrange
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
+
+from graphwright.text.words import fold_accents
 
 _NAMES = """
 january february march april may june july august september october november december
@@ -53,13 +54,13 @@ def month_of(word: str) -> int:
     >>> month_of("March"), month_of("Sept."), month_of("août"), month_of("мая"), month_of("Jui"), month_of("Graz")
     (3, 9, 8, 5, 0, 0)
     """
-    folded = _folded(word.rstrip("."))
+    folded = fold_accents(word.rstrip(".").casefold())
     return _months().get(folded.removesuffix("ta") if folded.endswith("kuuta") else folded, 0)  # Finnish partitive
 
 
 @cache
 def _months() -> dict[str, int]:
-    rows = [[_folded(name) for name in row.split()] for row in _NAMES.strip().splitlines()]
+    rows = [fold_accents(row.casefold()).split() for row in _NAMES.strip().splitlines()]
     names = {name: month for row in rows for month, name in enumerate(row, 1)}
     months: dict[str, set[int]] = {}
     for name, month in names.items():
@@ -67,11 +68,6 @@ def _months() -> dict[str, int]:
             months.setdefault(name[:end], set()).add(month)
     abbreviations = {part: min(of) for part, of in months.items() if len(of) == 1}
     return abbreviations | names | _WRITTEN_MONTHS
-
-
-def _folded(word: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
 DAY = 1 / 372  # length of a day in years; a year has twelve months of 31 days, so that bounds of periods are exact
