@@ -239,7 +239,7 @@ def _body(part: Message) -> tuple[str, list[str]]:
         text = decoded(data, charset) or ""
     text = clean(text)
     if part.get_content_type() != "text/html":
-        return clean(text), []
+        return text, []
     page = html_text(marked_quotations(text))
     return page.text, list(page.links)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from configparser import Error as ConfigParserError
 from configparser import RawConfigParser
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from graphwright.data.decoding import decode
@@ -105,20 +105,16 @@ def ini_value(text: str) -> dict[str, Any] | None:
     return {**settings, **sections} if all(settings.values()) else None
 
 
-def _read(parsed: Callable[[str], Any], comments: Finder) -> Callable[[File], Iterator[Extracted]]:
-    """Return the reader of a format: its values as text and records, then its comments; a damaged file as it is."""
-
-    def read(file: File) -> Iterator[Extracted]:
-        text = file.text()
-        value = parsed(text)
-        part = object_file(with_names(value), file_type(file.name)) if value else None
-        if part is None:
-            yield Extracted(text)
-            return
-        said = commented_settings(text, comments)
-        yield replace(part, text="\n\n".join(filter(None, (part.text, said))))
-
-    return read
+def _read(parsed: Callable[[str], Any], comments: Finder, file: File) -> Iterator[Extracted]:
+    """Yield the values of a file as text and records, then its comments; a damaged file as it is."""
+    text = file.text()
+    value = parsed(text)
+    part = object_file(with_names(value), file_type(file.name)) if value else None
+    if part is None:
+        yield Extracted(text)
+        return
+    said = commented_settings(text, comments)
+    yield replace(part, text="\n\n".join(filter(None, (part.text, said))))
 
 
 def read_xml(file: File) -> Iterator[Extracted]:
@@ -222,8 +218,8 @@ def _read_table(file: File) -> Iterator[Extracted]:
 FORMATS = (
     Format("table", (), _read_table, by_content=_is_table),
     Format("logfmt", (), _read_logfmt, by_content=_is_logfmt),
-    Format("YAML", (".yaml", ".yml"), _read(yaml_value, yaml_comments)),
-    Format("TOML", (".toml", ".lock"), _read(toml_value, toml_comments)),
-    Format("INI", (".ini", ".cfg", ".properties"), _read(ini_value, ini_comments)),
+    Format("YAML", (".yaml", ".yml"), partial(_read, yaml_value, yaml_comments)),
+    Format("TOML", (".toml", ".lock"), partial(_read, toml_value, toml_comments)),
+    Format("INI", (".ini", ".cfg", ".properties"), partial(_read, ini_value, ini_comments)),
     Format("XML", _XML, read_xml, by_content=lambda head, _: head.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"<?xml ")),
 )

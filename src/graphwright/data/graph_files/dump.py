@@ -78,12 +78,7 @@ class MalformedRows:
         self.rejects = 64 * (self.limit + 1)  # errors that DuckDB lists; each column too many of a row is one
         self.max_share = _MAX_SHARE if limit is None else 1.0
         self.count = 0
-        self._examples: list[str] = []
-
-    @property
-    def examples(self) -> list[str]:
-        """The first malformed rows, with their files and line numbers."""
-        return self._examples[:_MAX_EXAMPLES]
+        self.examples: list[str] = []  # the first malformed rows, with their files and line numbers
 
     def check(self, file: Dump, first: int) -> None:
         """Count malformed rows of a file, from row `first` of `codes` on. Raises DataError for too many."""
@@ -100,7 +95,7 @@ class MalformedRows:
         bad += counts.pop(BAD, 0)
         self.count += bad
         examples = self._found(file, first, rejects) if bad else []
-        self._examples += examples
+        self.examples = [*self.examples, *examples][:_MAX_EXAMPLES]
         rows_read = bad + sum(count for role, count in counts.items() if role != SKIPPED)
         problem = ""
         if self.count > self.limit:

@@ -83,9 +83,7 @@ class Quoted(Delimited):
     def row_text(self, row: int) -> str:
         """Return the number of the record, and the record."""
         row += self.skipped
-        cells = next(
-            islice(table_rows(lines(self.path), Dialect(self.delimiter), f"{self.path}, "), row, row + 1), (0, [])
-        )[1]
+        cells: list[str] = next(islice(self._cells(), row, row + 1), [])
         return f"record {row + 1}: {self.delimiter.join(cells)!r}"
 
 

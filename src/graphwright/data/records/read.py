@@ -30,17 +30,18 @@ _BATCH = 64  # rows of Parquet in memory
 
 
 def read_records(path: Path, fields: Collection[str] = ()) -> Records:
-    """Yield the records of a file.
+    """Return an iterator over the records of a file. Raises DataError for a damaged Parquet file.
 
-    `fields`: names by which a `.json` file of one record is recognised (see `_json_records`).
-    Raises DataError for a damaged Parquet file.
+    A `.json` file is an array of objects, an object with exactly one member that is such an array, a single object
+    that has one of `fields`, or JSON lines under the wrong name.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":
         return _parquet_records(path)
     if suffix in (".csv", ".tsv"):
         return ((number, row) for number, row in read_table(path) if not isinstance(row, Note))
-    return _json_records(path, fields)
+    value = json_value(path) if suffix == ".json" else None
+    return _json_lines(path) if value is None else json_objects(value, fields)
 
 
 def first_field(record: Record, names: Sequence[str]) -> str:
@@ -84,19 +85,6 @@ def _json_like(value: Any) -> Any:
     if isinstance(value, bytes | bytearray) or (isinstance(value, float) and math.isnan(value)):
         return None
     return value if value is None or isinstance(value, str | int | float | list | dict) else str(value)
-
-
-def _json_records(path: Path, fields: Collection[str]) -> Records:
-    """Yield the objects of a JSON file: JSON lines, or a `.json` file of one value.
-
-    A `.json` file is an array of objects, an object with exactly one member that is such an array, a single object
-    that has one of `fields`, or JSON lines under the wrong name.
-    """
-    value = json_value(path) if suffix_of(path) == ".json" else None
-    if value is None:
-        yield from _json_lines(path)
-    else:
-        yield from json_objects(value, fields)
 
 
 def json_value(path: Path) -> Any:

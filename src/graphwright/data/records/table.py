@@ -62,8 +62,8 @@ class Row(NamedTuple):
     is_copy: bool = False
     area: tuple[int, int, int] | None = None
 
-    def sentence(self, type: str = "") -> tuple[str, Record]:
-        """Return the row as a sentence, and its record of a type, whose fields have their places in the sentence.
+    def sentence(self) -> tuple[str, Record]:
+        """Return the row as a sentence, and its record, without a type, whose fields have their places in the sentence.
 
         >>> Row(0, Head(("River", "Source", "km")), ["Mur", "", "464"]).sentence()[0]
         'River: Mur; km: 464.'
@@ -83,7 +83,7 @@ class Row(NamedTuple):
                 parts += before, text
                 fields.append(Field(name or self.head.field(column), text, start, size))
         end = "." if is_named and parts and parts[-1][-1] not in ".!?" else ""
-        return "".join((*parts, end)), Record(type, tuple(fields), 0, size + len(end), self.is_copy)
+        return "".join((*parts, end)), Record("", tuple(fields), 0, size + len(end), self.is_copy)
 
 
 @dataclass(frozen=True)

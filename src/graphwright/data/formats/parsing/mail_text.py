@@ -323,10 +323,8 @@ class MailWriter:
         for name, address in getaddresses([text]):
             self.people[address.casefold()] = name
             for key, value in ((field, name or address), (f"{field}.address", address if name else "")):
-                at = text.find(value)
                 if value:
-                    begin = start + max(at, 0)
-                    self.fields.append(Field(key, value, begin, begin + (len(value) if at >= 0 else 0)))
+                    self.fields.append(Field(key, value, *_span(text, value, start)))
 
     def write(self, text: str) -> None:
         """Write the text of the mail. Quotations of known mails are left out, unless answers stand between them."""
@@ -378,9 +376,9 @@ class MailWriter:
         return is_read or self.known.quoted.get(text, self.place) != self.place
 
 
-def _span(intro: str, value: str, start: int) -> tuple[int, int]:
-    """Return where an introduction that begins at `start` says a value."""
-    at = intro.find(value)
+def _span(text: str, value: str, start: int) -> tuple[int, int]:
+    """Return where a text that begins at `start` says a value."""
+    at = text.find(value)
     return (start + at, start + at + len(value)) if at >= 0 else (start, start)
 
 
