@@ -19,8 +19,8 @@ from graphwright.data.question_sets.questions import (
     Source,
     check_gold,
     contents,
+    dataset_of,
     first_few,
-    question_remarks,
     read_questions,
 )
 from graphwright.data.records.delimited import TEXT_FIELDS
@@ -79,20 +79,12 @@ def _dataset(
     """Check and return the data set. `files` are those of the questions, first the file that names the gold."""
     links = links_file(corpus.path)
     openie = source.first("openie.jsonl") if corpus.path.name in CORPUS else None
-    counts = f"{counted(len(questions), 'question')} over {counted(len(corpus.ids), 'document')} ({name})."
-    remarks = [counts, *notes, *check_gold(questions, corpus.ids, files[0])]
+    remarks = [*notes, *check_gold(questions, corpus.ids, files[0])]
     if corpus.skipped:
         first = f"{corpus.skipped[0].path}: {corpus.skipped[0].reason}"
         remarks.append(f"{len(corpus.skipped):,} skipped in reading the corpus, the first {first}.")
-    return Dataset(
-        source.name,
-        name,
-        tuple(questions),
-        corpus.path,
-        openie=openie,
-        files=tuple(filter(None, (*corpus.files(), openie, links, *files))),
-        remarks=(*remarks, *question_remarks(questions, gold=True)),
-    )
+    about, read = f"over {counted(len(corpus.ids), 'document')}", filter(None, (*corpus.files(), openie, links, *files))
+    return dataset_of(source, name, questions, about, remarks, corpus=corpus.path, openie=openie, files=tuple(read))
 
 
 def corpus_file(source: Source) -> Path | None:

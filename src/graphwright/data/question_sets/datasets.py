@@ -31,12 +31,12 @@ from graphwright.data.question_sets.questions import (
     QuestionRecord,
     Source,
     contents,
+    dataset_of,
     first_few,
-    question_remarks,
     questions_of,
 )
 from graphwright.data.records.read import SUFFIXES, Record, Records, field_names, read_records
-from graphwright.errors import DataError, counted
+from graphwright.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,7 @@ def _questions_alone(source: Source, records: Records, name: str) -> Dataset:
         questions += questions_of(source.path, records)
     if not questions or any(name in questions[0].metadata for name in ENTITIES):
         questions = [*read_graph_questions(source.path)]
-    remarks = (
-        f"{counted(len(questions), 'question')} and no corpus ({name}).",
-        *question_remarks(questions, gold=False),
-    )
-    return Dataset(source.name, name, tuple(questions), files=(source.path,), remarks=remarks)
+    return dataset_of(source, name, questions, "and no corpus", (), files=(source.path,))
 
 
 FOLDER_FORMATS = (  # formats of several files, in the order in which they are tried

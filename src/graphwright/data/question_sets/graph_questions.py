@@ -18,7 +18,7 @@ from graphwright.data.question_sets.questions import (
     QuestionRecord,
     Source,
     Triple,
-    question_remarks,
+    dataset_of,
     questions_of,
 )
 from graphwright.data.records.read import Record, Records, checked, read_records
@@ -162,14 +162,14 @@ def _dataset(
     source: Source, name: str, triples: tuple[Triple, ...], questions: Sequence[GraphQuestion], files: tuple[Path, ...]
 ) -> Dataset:
     nodes = {name for head, _, tail in triples for name in (head, tail)}
-    remarks = [f"{counted(len(questions), 'question')} over {counted(len(triples), 'triple')} ({name})."]
+    remarks = list[str]()
     if bare := sum(not question.entities for question in questions):
         counts = counted(bare, "question")
         remarks.append(f"{counts} without entities (topic_entities), which are looked for in the words.")
     for kind in ("entities", "answers"):
         remarks += _missing_nodes(files, kind, [(question, getattr(question, kind)) for question in questions], nodes)
-    remarks += question_remarks(questions, gold=False)
-    return Dataset(source.name, name, tuple(questions), triples=triples, files=files, remarks=tuple(remarks))
+    about = f"over {counted(len(triples), 'triple')}"
+    return dataset_of(source, name, questions, about, remarks, triples=triples, files=files)
 
 
 def _missing_nodes(

@@ -19,7 +19,7 @@ from graphwright.data.question_sets.questions import (
     QuestionRecord,
     Source,
     check_gold,
-    question_remarks,
+    dataset_of,
     questions_of,
     texts_of,
 )
@@ -241,14 +241,7 @@ def pooled_dataset(
         path = source.questions
         questions, more = read_over(path, passage_id)
         remarks += more
-    counts = f"{counted(len(questions), 'question')} over {counted(len(pool.documents), 'document')} ({name})."
-    missing = check_gold(questions, pool.documents, path, "" if source.questions else _NO_EVIDENCE)
-    return Dataset(
-        source.name,
-        name,
-        tuple(questions),
-        source.path,
-        pool=tuple(pool.documents.values()),
-        files=tuple(dict.fromkeys((source.path, path))),
-        remarks=(counts, *remarks, *missing, *question_remarks(questions, gold=True)),
-    )
+    remarks += check_gold(questions, pool.documents, path, "" if source.questions else _NO_EVIDENCE)
+    documents, files = tuple(pool.documents.values()), tuple(dict.fromkeys((source.path, path)))
+    about = f"over {counted(len(documents), 'document')}"
+    return dataset_of(source, name, questions, about, remarks, corpus=source.path, pool=documents, files=files)

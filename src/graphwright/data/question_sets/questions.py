@@ -148,6 +148,15 @@ def question_remarks(questions: Sequence[QuestionRecord], *, gold: bool) -> Iter
         )
 
 
+def dataset_of(
+    source: Source, name: str, questions: Sequence[QuestionRecord], about: str, notes: Iterable[str], **more: Any
+) -> Dataset:
+    """Return the data set of a source in a format; `about`: what is asked; `more`: its corpus, graph and files."""
+    counts = f"{counted(len(questions), 'question')} {about} ({name})."
+    remarks = (counts, *notes, *question_remarks(questions, gold="corpus" in more))
+    return Dataset(source.name, name, tuple(questions), remarks=remarks, **more)
+
+
 def first_few(values: Iterable[str]) -> str:
     """Return the first values, and the number of the others."""
     ordered = list(values)
