@@ -36,33 +36,33 @@ _CELL = re.compile(r"(?:\d{1,5}\+|[\d.]{0,11}[<^>aehlmsv.]{0,3})?\|")
 
 def read(file: File) -> Iterator[Extracted]:
     """Yield the text of an AsciiDoc file; the attributes of its header are metadata."""
-    builder, links = TextBuilder(), list[str]()
+    builder = TextBuilder()
     metadata: dict[str, str] = {}
     lines = pairwise(map(str.rstrip, [*file.text().split("\n"), ""]))
     for line, following in lines:
         if line.startswith(_TABLE):
-            _add_table((inside for inside, _ in lines), builder, links)
+            _add_table((inside for inside, _ in lines), builder)
         elif _COMMENT.match(line) or _VERBATIM.match(line):
             for inside in takewhile(partial(ne, line), (inside for inside, _ in lines)):
                 if not line.startswith("/"):
                     builder.line(inside)
             builder.blank()
         elif level := _underlined(line, following):
-            builder.heading(_inline(_ANCHOR.sub("", line), links), level)
+            builder.heading(_inline(_ANCHOR.sub("", line), builder.links), level)
             next(lines)
         else:
-            _add(line, builder, metadata, links)
+            _add(line, builder, metadata)
     title = builder.headings[0].title if builder.headings else ""
-    yield builder.extracted(title, metadata=metadata, links=links)
+    yield builder.extracted(title, metadata=metadata)
 
 
-def _add_table(lines: Iterator[str], builder: TextBuilder, links: list[str]) -> None:
+def _add_table(lines: Iterator[str], builder: TextBuilder) -> None:
     """Add the rows of a table up to the line that ends it."""
     cells = [
         [cell.strip() for cell in _CELL.split(line)[1:]] if "|" in line else []
         for line in takewhile(lambda line: not line.startswith(_TABLE), lines)
     ]
-    builder.table(Table(spread([Cell(_inline(cell, links)) for cell in row] for row in _rows(cells))))
+    builder.table(Table(spread([Cell(_inline(cell, builder.links)) for cell in row] for row in _rows(cells))))
 
 
 def _underlined(line: str, rule: str) -> int:
@@ -71,7 +71,7 @@ def _underlined(line: str, rule: str) -> int:
     return _UNDERLINES.index(rule[0]) + 1 if marked and len(rule) > 1 and abs(len(line) - len(rule)) < 2 else 0
 
 
-def _add(line: str, builder: TextBuilder, metadata: dict[str, str], links: list[str]) -> None:
+def _add(line: str, builder: TextBuilder, metadata: dict[str, str]) -> None:
     attribute = _ATTRIBUTE.match(line)
     if not line or _DELIMITER.match(line) or line == "+":
         builder.blank()
@@ -81,13 +81,13 @@ def _add(line: str, builder: TextBuilder, metadata: dict[str, str], links: list[
     elif heading := _HEADING.match(line):
         title = heading[2].removesuffix(heading[1])  # a heading may end in the marks that it begins with
         title = title if title[-1:].isspace() else heading[2]
-        builder.heading(_inline(title, links), len(heading[1]))
+        builder.heading(_inline(title, builder.links), len(heading[1]))
     elif item := _ITEM.match(line):
-        builder.line(f"{'  ' * (len(item[1]) - 1)}- {_inline(line[item.end() :], links)}")
+        builder.line(f"{'  ' * (len(item[1]) - 1)}- {_inline(line[item.end() :], builder.links)}")
     elif line.startswith(".") and len(line) > 1 and line[1] not in ". ":
-        builder.caption(_inline(line[1:], links))
+        builder.caption(_inline(line[1:], builder.links))
     elif not (line.startswith("//") or _MACRO.match(line) or _BLOCK_OPTIONS.match(line)):
-        builder.line(_inline(line.removesuffix(" +"), links))
+        builder.line(_inline(line.removesuffix(" +"), builder.links))
 
 
 def _rows(cells: list[list[str]]) -> Iterator[list[str]]:

@@ -36,7 +36,8 @@ def read(file: File) -> Iterator[Extracted]:
             builder.place()
             builder.include(page)
     gaps = f"{len(missing)} files of its spine are missing, such as {missing[0]}" if missing else ""
-    yield builder.extracted(title, metadata={"author": "; ".join(creators)} if any(creators) else {}, gaps=gaps)
+    metadata = {"author": "; ".join(creators)} if any(creators) else {}
+    yield builder.extracted(title, metadata=metadata, links=(), gaps=gaps)
 
 
 def _package(archive: zipfile.ZipFile) -> tuple[str, Element]:

@@ -166,6 +166,7 @@ class TextBuilder:
         self.kind = kind
         self.headings: list[Heading] = []
         self.boxes: list[Box] = []
+        self.links: list[str] = []
         self.records: list[Record] = []
         self.types = TableTypes()
         self._parts: list[str] = []
@@ -250,10 +251,11 @@ class TextBuilder:
             self.mark(text, level, self.block(text))
 
     def include(self, part: Extracted) -> None:
-        """Add a text with its headings and records as a paragraph."""
+        """Add a text with its headings, links and records as a paragraph."""
         start = self.block(part.text)
         for heading in part.headings:
             self.mark(heading.title, heading.level, start + heading.start)
+        self.links += part.links
         self.records += [record.moved(start) for record in part.records]
 
     def mark(self, title: str, level: int, start: int) -> None:
@@ -280,11 +282,11 @@ class TextBuilder:
         return Places(self.kind, starts, labels, tuple(self.boxes), checksum)
 
     def extracted(self, title: str = "", **more: object) -> Extracted:
-        """Return the text with its headings and places; `more` are further fields."""
+        """Return the text with its headings, places and links; `more` are further fields."""
         text = self.text
         records = self.types.typed(text, self.records)
-        fields = {"headings": tuple(self.headings), "places": self.places(), "records": records, **more}
-        return Extracted(text, " ".join(clean(title).split()), **fields)  # type: ignore[arg-type]
+        fields = {"headings": tuple(self.headings), "places": self.places(), "links": self.links, "records": records}
+        return Extracted(text, " ".join(clean(title).split()), **fields | more)  # type: ignore[arg-type]
 
     def _add(self, text: str, before: int, after: int) -> int:
         text = clean(text).rstrip().lstrip("\n")

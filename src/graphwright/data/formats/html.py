@@ -104,7 +104,7 @@ def _walk(root: LexborNode, *, has_marks: bool = True) -> Extracted:
         while child is None:
             page.leave(node)
             if node.mem_id == root.mem_id or node.parent is None:
-                return page.extracted(links=page.links)
+                return page.extracted()
             child = node.next
             node = node.parent if child is None else node
         node = child
@@ -115,7 +115,6 @@ class _Page(TextBuilder):
 
     def __init__(self, has_marks: bool) -> None:
         super().__init__()
-        self.links: list[str] = []
         self.due = 0  # line ends
         self.spaced = True  # the text ends in white space
         self.verbatim = 0  # open <pre> elements

@@ -111,7 +111,7 @@ def markdown_text(source: str) -> Extracted:
     reader.read(body.split("\n"))
     headings = reader.builder.headings
     title = settings.pop("title", "") or (headings[0].title if headings else "")
-    page = reader.builder.extracted(title, metadata=settings, links=reader.targets)
+    page = reader.builder.extracted(title, metadata=settings)
     return replace(page, records=(Record(DOCUMENT, tuple(fields), 0, 0), *page.records)) if fields else page
 
 
@@ -132,11 +132,10 @@ def _front_matter(source: str) -> tuple[list[Field], str]:
 
 
 class _Reader:
-    """Builder of the text of a file from its lines, with the targets of its links."""
+    """Builder of the text of a file from its lines."""
 
     def __init__(self) -> None:
         self.builder = TextBuilder()
-        self.targets: list[str] = []
         self.indent = 0  # columns before the text of the current item of a list
 
     def read(self, lines: list[str]) -> None:
@@ -162,7 +161,7 @@ class _Reader:
                 line = _without_comments(line) if "<!--" in line else line
                 block_end = self._add_block(lines, number, line)
                 if not block_end:
-                    self.targets += _targets(line)
+                    self.builder.links += _targets(line)
                     self._add(line, lines[number + 1] if number + 1 < len(lines) else "")
         self.builder.line("\n".join(code))
 
@@ -177,9 +176,8 @@ class _Reader:
         text = line.lstrip(" ")
         end = _html_end(lines, number, text) if text[:1] == "<" and len(line) - len(text) <= self.indent + 3 else 0
         if end:
-            part = html_text("\n".join([text, *(_QUOTE.sub("", row, count=1) for row in lines[number + 1 : end])]))
-            self.builder.include(part)
-            self.targets.extend(part.links)
+            rows = (_QUOTE.sub("", row, count=1) for row in lines[number + 1 : end])
+            self.builder.include(html_text("\n".join([text, *rows])))
         return end
 
     def _add(self, line: str, after: str) -> None:
@@ -206,7 +204,7 @@ class _Reader:
         for item in table.items():
             self.builder.row(item)
         for line in lines:
-            self.targets += _targets(line)
+            self.builder.links += _targets(line)
         return number + len(lines)
 
 

@@ -28,7 +28,6 @@ def read(file: File) -> Iterator[Extracted]:
     if not isinstance(cells, list):
         raise UnreadableError("not a notebook: it has no list of cells")
     builder, title = TextBuilder("cell"), ""
-    links: list[str] = []
     for cell in cells:
         builder.place()
         if not isinstance(cell, dict):
@@ -43,9 +42,8 @@ def read(file: File) -> Iterator[Extracted]:
         else:
             part = markdown_text(source) if cell.get("cell_type") == "markdown" else Extracted(source)
             builder.include(part)
-            links += part.links
             title = title or part.title
-    yield builder.extracted(title, links=links)
+    yield builder.extracted(title)
 
 
 def _text(value: Any) -> str:

@@ -42,17 +42,17 @@ def read(file: File) -> Iterator[Extracted]:
     reader.read()
     builder = reader.builder
     title = builder.headings[0].title if builder.headings else ""
-    yield builder.extracted(title, metadata=reader.metadata, links=reader.links)
+    yield builder.extracted(title, metadata=reader.metadata)
 
 
 class _Reader:
-    """Reader of the lines of a file, which collects its text, leading fields and links."""
+    """Reader of the lines of a file, which collects its text and leading fields."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.builder = TextBuilder()
         self.metadata: dict[str, str] = {}
-        self.links: list[str] = []
+        self.links = self.builder.links
         self.styles: dict[str, int] = {}  # the level of each style of headings
         self.skipping = -1  # indentation of a directive whose block is left out, -1 for none
         self.code = -1  # indentation of what a block of code stands below, -1 for none
