@@ -191,21 +191,16 @@ def _capitalised() -> re.Pattern[str]:
     return re.compile(rf"(?:{number}[ ])?{word}(?:{joint}(?:{word}|{number}))*")
 
 
-def _patterns() -> tuple[str, str, str]:
+@cache
+def _entity(named: bool) -> re.Pattern[str]:
+    """Compile, at first use, the pattern of a date, a quoted phrase, where `named` a capitalised name, or a figure."""
     day = rf"(?:\d{{1,2}}[ ]{_MONTH}\b|{_MONTH}[ ]\d{{1,2}}\b(?!,\d))"
     date = rf"\b{day}(?:,?[ ]\d{{4}}\b)?|\b{_MONTH},?[ ]\d{{4}}\b"
     quoted = r'"[ ]?(?P<a>[^"\n]{2,60}?)[ ]?"|“(?P<b>[^”\n]{2,60})”|``[ ]?(?P<c>[^\'\n]{2,60}?)[ ]?\'\''
     quoted += r"|「(?P<f>[^「」\n]{2,60})」|『(?P<g>[^『』\n]{2,60})』|《(?P<h>[^《》\n]{2,60})》"
     quoted += r"|«[ ]?(?P<d>[^»\n]{2,60}?)[ ]?»|„(?P<e>[^“”\n]{2,60})[“”]"
-    return rf"(?P<date>{date})", quoted, r"(?P<figure>\d[\d,.]{0,40}\d\d)"
-
-
-@cache
-def _entity(named: bool) -> re.Pattern[str]:
-    """Compile, at first use, the pattern of a date, a quoted phrase, where `named` a capitalised name, or a figure."""
-    date, quoted, figure = _patterns()
     names = [f"(?P<name>{_capitalised().pattern})"] if named else []
-    return re.compile("|".join((date, quoted, *names, figure)))
+    return re.compile("|".join((rf"(?P<date>{date})", quoted, *names, r"(?P<figure>\d[\d,.]{0,40}\d\d)")))
 
 
 def name_spans(text: str, start: int, end: int, words: frozenset[str]) -> Iterator[Span]:
