@@ -74,13 +74,13 @@ class Numbering:
     """Counters of the lists of a document; `numbering` and `styles` are the roots of its parts, None for none."""
 
     def __init__(self, numbering: Any, styles: Any) -> None:
-        abstract: dict[str, dict[int, _Level]] = {}
+        self.levels: dict[str, dict[int, _Level]] = {}
         self.lists: dict[str, str] = {}
-        for node in () if numbering is None else numbering.iterchildren(f"{W}abstractNum"):
-            abstract[node.get(f"{W}abstractNumId", "")] = dict(map(_level, node.iterchildren(f"{W}lvl")))
-        for node in () if numbering is None else numbering.iterchildren(f"{W}num"):
-            self.lists[node.get(f"{W}numId", "")] = value_of(node.find(f"{W}abstractNumId"))
-        self.levels = abstract
+        for node in () if numbering is None else numbering:
+            if node.tag == f"{W}abstractNum":
+                self.levels[node.get(f"{W}abstractNumId", "")] = dict(map(_level, node.iterchildren(f"{W}lvl")))
+            elif node.tag == f"{W}num":
+                self.lists[node.get(f"{W}numId", "")] = value_of(node.find(f"{W}abstractNumId"))
         self.counts: dict[str, list[int]] = {}
         found = () if styles is None else styles.iter(f"{W}style")
         self.styles = {style.get(f"{W}styleId", ""): style for style in found}

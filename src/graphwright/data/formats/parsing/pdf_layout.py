@@ -94,19 +94,12 @@ def in_reading_order(lines: Sequence[Line]) -> list[Line]:
 
 def by_columns(lines: Sequence[Line], depth: int = 0) -> Iterator[Line]:
     """Yield lines by columns where a gutter divides them, else by the widest horizontal gap; `depth`: cuts so far."""
-    if len(lines) < 2 or depth > _MAX_DEPTH:
-        yield from sorted(lines, key=lambda line: (line.box[1], line.box[0]))
-        return
-    gutter, x = _widest_gap(lines, 0, 2)
-    gap, y = _widest_gap(lines, 1, 3)
-    left = [line for line in lines if line.box[2] <= x]
-    if gutter >= UNIT / 60 and min(len(left), len(lines) - len(left)) >= 2:
-        parts = left, [line for line in lines if line.box[2] > x]
-    elif gap >= 0:
-        parts = [line for line in lines if line.box[3] <= y], [line for line in lines if line.box[3] > y]
-    else:
-        parts = [], []
-    if not all(parts):
+    (gutter, x), (gap, y) = _widest_gap(lines, 0, 2), _widest_gap(lines, 1, 3)
+    left = sum(line.box[2] <= x for line in lines)
+    is_divided = gutter >= UNIT / 60 and min(left, len(lines) - left) >= 2
+    side, cut = (2, x) if is_divided else (3, y)
+    parts = [line for line in lines if line.box[side] <= cut], [line for line in lines if line.box[side] > cut]
+    if not all(parts) or not (is_divided or gap >= 0) or depth > _MAX_DEPTH:
         yield from sorted(lines, key=lambda line: (line.box[1], line.box[0]))
         return
     for part in parts:
