@@ -110,8 +110,7 @@ def _lines(text: str) -> list[str]:
 def _form_of(lines: Sequence[str]) -> _Form | None:
     """Return the form of most turns in the first lines; None if too few are turns."""
     sample = list(islice((line.strip() for line in lines if line.strip()), _SAMPLE))
-    counts = [sum(form.turn.match(line) is not None for line in sample) for form in _FORMS]
-    form = max(_FORMS, key=lambda form: counts[_FORMS.index(form)])
+    form = max(_FORMS, key=lambda form: sum(form.turn.match(line) is not None for line in sample))
     turns = [part.turn for part in _parts(sample, form, "") if part.turn.speaker]
     return form if _stands(turns, len(sample), form) else None
 

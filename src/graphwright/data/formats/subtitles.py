@@ -6,6 +6,8 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
@@ -42,7 +44,8 @@ def read(file: File) -> Iterator[Extracted]:
         raise UnreadableError("no subtitles: no line with two times and an arrow")
     names = _names(cues)
     parts = [part for cue in cues for part in _voices(cue, names)]
-    yield turns_text(_turns(_without_rolling(parts)), "time")
+    shown = (next(same) for _, same in groupby(parts, key=attrgetter("text")))  # once, as live captions roll them
+    yield turns_text(_turns(shown), "time")
 
 
 def _cues(text: str) -> Iterator[_Cue]:
@@ -93,15 +96,6 @@ def _voices(cue: _Cue, names: set[str]) -> Iterator[_Cue]:
             body = html.unescape(line[match.end() :] if match else line).strip()
             if body:
                 yield cue._replace(speaker=" ".join(said.split()), text=body)
-
-
-def _without_rolling(cues: list[_Cue]) -> Iterator[_Cue]:
-    """Yield cues without lines that the last one showed, too, as live captions roll them."""
-    last = ""
-    for cue in cues:
-        if cue.text != last:
-            yield cue
-        last = cue.text
 
 
 def _turns(cues: Iterator[_Cue]) -> Iterator[Turn]:

@@ -151,11 +151,7 @@ def is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def _cells(row: LexborNode) -> Iterator[LexborNode]:
-    cell = row.first_child
-    while cell is not None:
-        if cell.tag in _CELLS and not is_hidden(cell.attributes):
-            yield cell
-        cell = cell.next
+    return (cell for cell in row.iter() if cell.tag in _CELLS and not is_hidden(cell.attributes))
 
 
 def _cell(node: LexborNode, text_of: Text) -> Cell:
