@@ -24,21 +24,14 @@ from graphwright.data.records.objects import (
     unwrapped,
     with_rows,
 )
-from graphwright.data.records.read import field_names, json_objects, json_value, links_of, read_records
+from graphwright.data.records.read import SUFFIXES, field_names, json_objects, json_value, links_of, read_records
 from graphwright.data.records.record import Field, Record, file_type
 from graphwright.data.records.references import with_names
 from graphwright.data.records.table import Note
 from graphwright.errors import DataError
 from graphwright.text.characters import clean
 
-ROW_SUFFIXES = (
-    ".jsonl",
-    ".ndjson",
-    ".json",
-    ".csv",
-    ".tsv",
-    ".parquet",
-)  # of files of rows, documents with ids of their own
+ROW_SUFFIXES = (*SUFFIXES, ".csv", ".tsv")  # of files of rows, documents with ids of their own
 MAX_PASSAGE = 20_000  # maximum characters of a row that is one passage; a longer one is an article, and is split
 
 _ID_FIELDS = ("id", "_id", "doc_id", "docid", "idx")
