@@ -27,7 +27,6 @@ from .records.openie import read_openie as read_openie
 from .records.record import Field as Field
 from .records.record import Record as Record
 from .sparql import SparqlEndpoint as SparqlEndpoint
-from .watching import check_watching as check_watching
 from .watching import watched as watched
 from .web import fetch as fetch
 from .web import is_url as is_url

@@ -14,11 +14,6 @@ _LONGEST = 30_000  # milliseconds after which they are told though others follow
 _TICK = 500  # milliseconds between two times that nothing is told
 
 
-def check_watching() -> None:
-    """Raise OptionError if the library that watches folders is missing."""
-    check_installed("watchfiles", "watch", "Watching a folder")
-
-
 def watched(folder: Path, index: Path, stop: Event | None = None) -> Iterator[bool]:
     """Yield whether files of a folder have changed: True at first and after each change, else False twice a second.
 
@@ -26,7 +21,7 @@ def watched(folder: Path, index: Path, stop: Event | None = None) -> Iterator[bo
     of the caller are told next. Hidden files and those of `index` do not count. Ends when `stop` is set. Raises
     OptionError without watchfiles, and DataError if the folder is gone.
     """
-    check_watching()
+    check_installed("watchfiles", "watch", "Watching a folder")
     from watchfiles import Change, watch
 
     root, inside = folder.resolve(), index.resolve()

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
-from graphwright.data import check_watching, scheme_of
-from graphwright.errors import DataError, GraphwrightError, OptionError, meant
+from graphwright.data import scheme_of
+from graphwright.errors import DataError, GraphwrightError, OptionError, check_installed, meant
 from graphwright.models import LLM, LLMSettings, OpenAILLM
 from graphwright.models.openai.model import OPENAI_URL, checked_address
 from graphwright.models.settings import SETTINGS, read_settings
@@ -257,7 +257,7 @@ class ServeSettings(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.watch:
-            check_watching()
+            check_installed("watchfiles", "watch", "Watching a folder")
 
     @property
     def is_loopback(self) -> bool:
