@@ -176,8 +176,8 @@ class _Reader:
         text = line.lstrip(" ")
         end = _html_end(lines, number, text) if text[:1] == "<" and len(line) - len(text) <= self.indent + 3 else 0
         if end:
-            rows = (_QUOTE.sub("", row, count=1) for row in lines[number + 1 : end])
-            self.builder.include(html_text("\n".join([text, *rows])))
+            inner = (_QUOTE.sub("", row, count=1) for row in lines[number + 1 : end])
+            self.builder.include(html_text("\n".join([text, *inner])))
         return end
 
     def _add(self, line: str, after: str) -> None:

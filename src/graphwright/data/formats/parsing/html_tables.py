@@ -155,10 +155,9 @@ def _cells(row: LexborNode) -> Iterator[LexborNode]:
 
 
 def _cell(node: LexborNode, text_of: Text) -> Cell:
-    child = node.first_child
-    while child is not None and child.tag == "-text" and not (child.text_content or "").strip():
-        child = child.next
-    bold = child is not None and child.tag in _BOLD
+    children = node.iter(include_text=True)
+    filled = (child.tag for child in children if child.tag != "-text" or (child.text_content or "").strip())
+    bold = next(filled, "") in _BOLD
     return Cell(text_of(node), _span(node, "colspan"), _span(node, "rowspan"), bold=bold)
 
 
