@@ -161,31 +161,31 @@ _ENDS = ("source", "target")
 
 def read_gml(path: Path, graph: PropertyGraph) -> None:
     """Add a GML file to a graph, without drawing. Raises DataError for a file that is not GML, or is cut short."""
-    root = _parsed(path, "\n".join(lines(path)))
-    if not isinstance(described := root.get("graph"), dict):
+    graphs = _parsed(path, "\n".join(lines(path))).get("graph", [])
+    if len(graphs) != 1 or not isinstance(graphs[0], dict):
         raise DataError(f"{path} is not GML: it has no graph [ … ].")
-    for number, row in enumerate(_listed(described, "node")):
-        if not isinstance(row, dict) or "id" not in row:
+    for number, row in enumerate(map(_attributes, graphs[0].get("node", ()))):
+        if "id" not in row:
             raise DataError(f"{path}, node {number} has no id.")
         graph.nodes.append(node_of(row["id"], {name: v for name, v in row.items() if name not in ("id", *_DRAWN_GML)}))
         if isinstance(group := row.get("gid"), str):
             graph.edges.append(edge_of(row["id"], group, {}, GROUP))
-    for number, row in enumerate(_listed(described, "edge")):
-        if not isinstance(row, dict) or not row.keys() >= set(_ENDS):
+    for number, row in enumerate(map(_attributes, graphs[0].get("edge", ()))):
+        if not row.keys() >= set(_ENDS):
             raise DataError(f"{path}, edge {number} has no source or no target.")
         attributes = {name: value for name, value in row.items() if name not in ("id", *_ENDS, *_DRAWN_GML)}
         graph.edges.append(edge_of(row["source"], row["target"], attributes))
     graph.add_missing()
 
 
-def _listed(values: dict[str, Any], name: str) -> list[Any]:
-    value = values.get(name, [])
-    return value if isinstance(value, list) else [value]
+def _attributes(row: Any) -> dict[str, Any]:
+    """Return the keys of a part of GML with their value, those that recur with a list; none for a text."""
+    return {key: v[0] if len(v) == 1 else v for key, v in row.items()} if isinstance(row, dict) else {}
 
 
-def _parsed(path: Path, text: str) -> dict[str, Any]:
-    """Return the keys of a GML text with their values; a key that recurs has a list of values."""
-    stack, key = [dict[str, Any]()], ""
+def _parsed(path: Path, text: str) -> dict[str, list[Any]]:
+    """Return the keys of a GML text with their values."""
+    stack, key = [dict[str, list[Any]]()], ""
     for kind, token, at in _tokens(path, text):
         if token == "]" and kind == "mark":
             if len(stack) == 1:
@@ -196,7 +196,7 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
             continue
         else:
             value: Any = {} if kind == "mark" else token
-            _add(stack[-1], key, value)
+            stack[-1].setdefault(key, []).append(value)
             stack += [value] if kind == "mark" else []
         key = ""
     if len(stack) > 1:
@@ -218,12 +218,3 @@ def _tokens(path: Path, text: str) -> Iterator[tuple[str, str, int]]:
 
 def _refused(path: Path, text: str, at: int, problem: str) -> DataError:
     return DataError(f"{path}, line {text.count(chr(10), 0, at) + 1}: not GML; {problem}.")
-
-
-def _add(values: dict[str, Any], key: str, value: Any) -> None:
-    if key not in values:
-        values[key] = value
-    elif isinstance(values[key], list):
-        values[key].append(value)
-    else:
-        values[key] = [values[key], value]
