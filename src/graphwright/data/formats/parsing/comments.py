@@ -6,8 +6,9 @@ Parsers leave comments out, and often only these say why a setting is as it is, 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from graphwright.data.document import BELOW
 
@@ -54,14 +55,12 @@ def commented_settings(text: str, find: Finder) -> str:
     >>> commented_settings("[limits]\n# more made\n# the host swap\nseries = 40  # was 60", toml_comments)
     'more made\nthe host swap\nlimits › series = 40  # was 60'
     """
-    lines, starts, start = text.split("\n"), iter(find(text)), 0
-    begins = next(starts, len(text) + 1)
+    lines = text.split("\n")
+    starts = [*accumulate((len(line) + 1 for line in lines), initial=0)]
     columns: dict[int, int] = {}  # the first comment of each line
-    for number, line in enumerate(lines):
-        start += len(line) + 1
-        while begins < start:
-            columns.setdefault(number, begins - (start - len(line) - 1))
-            begins = next(starts, len(text) + 1)
+    for begins in find(text):
+        number = bisect_right(starts, begins) - 1
+        columns.setdefault(number, begins - starts[number])
     return "\n\n".join(_paragraphs(lines, columns)) if columns else ""
 
 

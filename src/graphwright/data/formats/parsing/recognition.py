@@ -77,12 +77,8 @@ def page_list(numbers: Sequence[int]) -> str:
     >>> page_list([1, 2, 3, 5]), page_list([4])
     ('pages 1-3, 5', 'page 4')
     """
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    by_run = groupby(enumerate(numbers), key=lambda placed: placed[1] - placed[0])
+    runs = [[number for _, number in run] for _, run in by_run]
     listed = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
     return f"page{'s' * (len(numbers) > 1)} {listed}"
 
