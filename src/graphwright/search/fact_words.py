@@ -17,7 +17,7 @@ from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import tokens
 from graphwright.search.relation_facts import LARGE, RelationFacts, relation_phrase
 from graphwright.text.names import name_words, normal_form
-from graphwright.text.scripts import UNSPACED, in_unspaced, pairs, runs
+from graphwright.text.scripts import UNSPACED, pairs, runs
 from graphwright.text.values import (
     ColumnFormat,
     TypedValues,
@@ -142,7 +142,7 @@ def likeness_words(text: str) -> list[str]:
 
 def _parted(words: Iterable[str]) -> list[str]:
     parts = (run for word in words for run in runs(word))
-    return [pair for run in parts for pair in (pairs(run) if in_unspaced(run[0]) else [run])]
+    return [pair for run in parts for pair in (pairs(run) if UNSPACED.match(run) else [run])]
 
 
 @dataclass(frozen=True, eq=False)

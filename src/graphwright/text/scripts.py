@@ -25,7 +25,8 @@ _UNSPACED = (
 )
 UNSPACED = re.compile(f"[{_UNSPACED}]+")  # a run of a script in which spaces do not separate words
 
-_OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u2c00-\u2dff\u3005-\u3007\u3041-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
+# A letter of a script beyond Latin, Greek, Cyrillic and Armenian.
+OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u2c00-\u2dff\u3005-\u3007\u3041-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
 _RUN = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _CHARACTER = re.compile(f"[^{MARKS}][{MARKS}]*")
 _ARTICLE = re.compile("(?:[وبكف]?ال|لل)(?=\\w{3})")
@@ -45,11 +46,6 @@ def runs(word: str) -> list[str]:
     return _RUN.findall(word)
 
 
-def in_unspaced(character: str) -> bool:
-    """Return whether a character is of a script in which spaces do not separate words."""
-    return UNSPACED.match(character) is not None
-
-
 def characters(run: str) -> list[str]:
     """Return the visible characters of a run: each letter with its vowel signs and tone marks.
 
@@ -57,11 +53,6 @@ def characters(run: str) -> list[str]:
     (['日', '本'], 6, ['ที่', 'นี่'])
     """
     return _CHARACTER.findall(run)
-
-
-def has_other_scripts(text: str) -> bool:
-    """Return whether a text has letters of a script beyond Latin, Greek, Cyrillic and Armenian."""
-    return _OTHER_SCRIPTS.search(text) is not None
 
 
 def pairs(run: str) -> list[str]:

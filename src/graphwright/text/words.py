@@ -10,11 +10,10 @@ from zlib import crc32
 
 from graphwright.text.scripts import (
     MARKS,
+    OTHER_SCRIPTS,
     UNSPACED,
     characters,
     fold_letters,
-    has_other_scripts,
-    in_unspaced,
     pairs,
     runs,
     without_article,
@@ -102,7 +101,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 def _parted(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for run in runs(text[start:end]):
-        for part in characters(run) if in_unspaced(run[0]) else [run]:
+        for part in characters(run) if UNSPACED.match(run) else [run]:
             yield start, start + len(part)
             start += len(part)
 
@@ -119,7 +118,7 @@ def words(text: str) -> list[str]:
     folded = text.lower()
     if not folded.isascii():
         folded = fold_letters(_ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
-        if has_other_scripts(folded):
+        if OTHER_SCRIPTS.search(folded):
             terms = _INDEXED_WITH_MARKS.findall(unicodedata.normalize("NFC", folded))
             return [part for word in terms if word not in STOP_WORDS for part in _parts(word)]
         folded = unicodedata.normalize("NFC", folded)
@@ -187,7 +186,7 @@ def _parts(word: str) -> Iterator[str]:
         yield without_article(_singular(word))
         return
     for run in runs(word):
-        if in_unspaced(run[0]):
+        if UNSPACED.match(run):
             yield from pairs(run)
         elif run not in STOP_WORDS:
             yield _singular(run)
