@@ -93,7 +93,7 @@ def _line_text(line: bytes, codec: str) -> str:
 
 def encoding_of(head: bytes) -> str:
     """Return the probable encoding of a text by its first bytes; a few damaged bytes do not count."""
-    return (_marked(head) if head else "") or _codec_of(head)
+    return _marked(head) or _codec_of(head)
 
 
 def is_binary(head: bytes) -> bool:

@@ -217,7 +217,7 @@ def _unit(match: re.Match[str]) -> tuple[float, str, bool] | None:
     if not unit:
         return scale, "", True
     folded = unit.casefold()
-    if _is_currency(folded):
+    if _IS_CURRENCY.fullmatch(folded):
         return scale, _SIGNS.get(folded, folded.upper().rstrip(".")), True
     unit = unit.rstrip(".").replace("^", "").replace("m2", "m²").replace("m3", "m³")
     if unit in _units() or unit in _PLAIN:
@@ -230,13 +230,9 @@ def _unit(match: re.Match[str]) -> tuple[float, str, bool] | None:
 def _scale(word: str, space: str, beside: str) -> float:
     """Return the scale that a word is, 0 for none; a short one only at the number, or beside a currency."""
     folded = word.casefold()
-    if len(folded) > 2 or not folded.isascii() or _is_currency(beside.casefold()):
+    if len(folded) > 2 or not folded.isascii() or _IS_CURRENCY.fullmatch(beside.casefold()):
         return _SCALES.get(folded, 0.0)
     return _SCALES[folded] if not space and word in ("k", "K", "M", "bn") else 0.0
-
-
-def _is_currency(folded: str) -> bool:
-    return _IS_CURRENCY.fullmatch(folded) is not None
 
 
 @cache

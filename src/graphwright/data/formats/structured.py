@@ -82,20 +82,14 @@ def toml_value(text: str) -> dict[str, Any] | None:
         return None
 
 
-class _Sections(RawConfigParser):
-    """Parser of INI whose keys keep their case."""
-
-    def optionxform(self, optionstr: str) -> str:
-        return optionstr
-
-
 def ini_value(text: str) -> dict[str, Any] | None:
     r"""Return the sections of a text in INI, and the settings before them; None for one that is not INI.
 
     >>> ini_value("[db]\nport = 1"), ini_value("db.port: 1\n[log]\nlevel=2"), ini_value("In words.")
     ({'db': {'port': '1'}}, {'db.port': '1', 'log': {'level': '2'}}, None)
     """
-    parser, top = _Sections(strict=False, allow_no_value=True, inline_comment_prefixes=(";",)), "\0"
+    parser, top = RawConfigParser(strict=False, allow_no_value=True, inline_comment_prefixes=(";",)), "\0"
+    parser.optionxform = str  # type: ignore[method-assign,assignment]  # keys keep their case
     try:
         parser.read_string(f"[{top}]\n{text}")
     except ConfigParserError:

@@ -54,7 +54,7 @@ def header_evidence(rows: Sequence[CellRow]) -> int:
         if not values:
             continue
         if is_number(name) and column + 1 not in first.left:
-            score -= not numbers or 2 * sum(_is_year(text) or _is_day(text) for text in values) > len(values)
+            score -= not numbers or 2 * sum(_is_year(text) or bool(date_text(text)) for text in values) > len(values)
         elif 2 * sum(map(is_number if has_digit(name) else has_digit, values)) >= len(values):
             score += 1
         elif name.casefold() in map(str.casefold, values):
@@ -67,7 +67,7 @@ def _number_names(row: CellRow) -> bool:
     numbers = [row.cells[column] for column in row.filled() if is_number(row.cells[column])]
     if len(numbers) < 2:
         return False
-    if all(map(_is_day, numbers)):
+    if all(map(date_text, numbers)):
         return sorted({*map(date_text, numbers)}) == [*map(date_text, numbers)]
     if not all(number.isdecimal() and len(number) <= 4 for number in numbers):
         return False
@@ -78,10 +78,6 @@ def _number_names(row: CellRow) -> bool:
 
 def _is_year(text: str) -> bool:
     return len(text) == 4 and text.isdecimal() and text[0] in "12"
-
-
-def _is_day(text: str) -> bool:
-    return bool(date_text(text))
 
 
 def title_depth(rows: Sequence[CellRow]) -> int:
