@@ -170,7 +170,7 @@ class TextBuilder:
         self.records: list[Record] = []
         self.types = TableTypes()
         self._parts: list[str] = []
-        self._size = 0
+        self.size = 0  # characters so far
         self._starts: list[int] = []
         self._labels: list[str] = []
         self._due = 0  # line ends before the next text
@@ -181,14 +181,9 @@ class TextBuilder:
         return "".join(self._parts)
 
     @property
-    def size(self) -> int:
-        """The characters so far."""
-        return self._size
-
-    @property
     def is_below_blank(self) -> bool:
         """Whether the next text begins the text, or stands below an empty line."""
-        return not self._size or self._due > 1
+        return not self.size or self._due > 1
 
     def line(self, text: str) -> int:
         """Add a line, unless it is blank; return where it begins."""
@@ -224,7 +219,7 @@ class TextBuilder:
     def caption(self, text: str) -> None:
         """Add a paragraph that the file declares as the caption of what stands before or after it."""
         start = self.block(text)
-        self.types.declared[start] = self._size, clean(text).strip()
+        self.types.declared[start] = self.size, clean(text).strip()
 
     def blank(self) -> None:
         """Leave an empty line before the next text."""
@@ -238,9 +233,9 @@ class TextBuilder:
         """Add text directly after the last, of which `cut` characters are removed; return where it begins."""
         if cut:
             self._parts[-1] = self._parts[-1][:-cut]
-            self._size -= cut
+            self.size -= cut
             if self.boxes:
-                self.boxes[-1] = self.boxes[-1]._replace(end=min(self.boxes[-1].end, self._size))
+                self.boxes[-1] = self.boxes[-1]._replace(end=min(self.boxes[-1].end, self.size))
         self._due = 0
         return self._add(text, 0, 0)
 
@@ -270,14 +265,14 @@ class TextBuilder:
 
     def box(self, start: int, rectangle: tuple[int, int, int, int]) -> None:
         """Record the rectangle of the text from `start` on, in 1/10,000 of the page."""
-        if self._size > start:
-            self.boxes.append(Box(start, self._size, *rectangle))
+        if self.size > start:
+            self.boxes.append(Box(start, self.size, *rectangle))
 
     def places(self, checksum: str = "") -> Places | None:
         """Return the places, None if there are none."""
         if not self._starts:
             return None
-        starts = tuple(self._size if start < 0 else start for start in self._starts)
+        starts = tuple(self.size if start < 0 else start for start in self._starts)
         labels = tuple(self._labels) if any(self._labels) else ()
         return Places(self.kind, starts, labels, tuple(self.boxes), checksum)
 
@@ -291,19 +286,20 @@ class TextBuilder:
     def _add(self, text: str, before: int, after: int) -> int:
         text = clean(text).rstrip().lstrip("\n")
         if not text.strip():
-            return self._size
-        if self._size:
-            gap = "\n" * max(before, self._due)
-            self._parts.append(gap)
-            self._size += len(gap)
-        start = self._size
+            return self.size
+        if self.size:
+            self._append("\n" * max(before, self._due))
+        start = self.size
         for number in range(len(self._starts) - 1, -1, -1):
             if self._starts[number] >= 0:
                 break
             self._starts[number] = start
-        self._parts.append(text)
-        self._size += len(text)
+        self._append(text)
         self._due = after
-        if self._size > MAX_TEXT:
+        if self.size > MAX_TEXT:
             raise UnreadableError(f"its text is longer than {MAX_TEXT >> 20} million characters; split it")
         return start
+
+    def _append(self, text: str) -> None:
+        self._parts.append(text)
+        self.size += len(text)

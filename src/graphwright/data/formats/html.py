@@ -244,10 +244,6 @@ class _Page(TextBuilder):
         self._append(text)
         self.spaced = text[-1:] in " \n"
 
-    def _append(self, text: str) -> None:
-        self._parts.append(text)
-        self._size += len(text)
-
 
 def _first_number(node: LexborNode) -> tuple[int, str]:
     """Return the first number of a list, and the form of its numbers, "" for dashes."""
