@@ -57,6 +57,7 @@ def test_totals_rows_that_repeat_sums_are_found(lines: list[str], expected: list
         (["A|5|5", "B|4|5", "C|3|4", "D|5|3", "E|5|5"], []),  # marks of a scale
         (["A|10|20", "B|30|60", "C|29|58", "D|23|46"], []),  # columns that rise alike tell once
         (["A|12", "B|17", "C|15", "D|15"], []),
+        (["A|1000", "B|1001", "C|1040", "D|1001"], []),  # repeats the row in the middle
     ],
 )
 def test_totals_rows_that_are_means_or_extremes_are_found(lines: list[str], expected: list[int]) -> None:

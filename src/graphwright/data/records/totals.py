@@ -18,7 +18,7 @@ TAIL = 6  # rows at the end of a table that may sum it up
 _STATISTICS = sum, fmean, median, max, min
 _MAX_VALUES, _FINEST = 10_000, 9  # numbers of a column of which other statistics are known; decimals of these
 _CHANCES = 0.025, 0.1, 0.3  # of agreement, at most; of a row that is marked, or follows a total
-_ONE_ROW = 0.2  # chance that a row repeats one above that is the largest or smallest
+_ONE_ROW = 0.2  # chance that a row repeats one above that is the largest, the smallest or in the middle
 
 
 class _Sum:
@@ -131,10 +131,12 @@ class Totals:
         """Return which statistic each number of a row is, and how probably by chance, 1 for none."""
         best, numbers = (-1, 1.0), self._numbers(row)
         columns = [(self.sums[column], number) for column, number in numbers.items() if column in self.sums]
+        repeats = [number in above.last for above, (number, _) in columns] == [True]  # one column, as a median may
         for which, in_group in product(range(len(_STATISTICS)), (True, False)):
             found = [above.chance(which, *number, above.base_rows * in_group) for above, number in columns]
             chances = {tuple(result[0]): result[1] for result in found if result}
-            chance = max(prod(chances.values()), _ONE_ROW if which > 2 and len(chances) == 1 else 0)
+            is_row = len(chances) == 1 and which > (1 if repeats else 2)
+            chance = max(prod(chances.values()), _ONE_ROW if is_row else 0)
             if None not in found and chance < best[1]:
                 best = which, chance
         return best
