@@ -1,18 +1,19 @@
 """Fit the model of follow-up questions on the conversations of follow_ups.txt, and measure it on those kept out.
 
-    python scripts/fit_follow_ups.py [--write]
+    python scripts/fit_follow_ups.py [--write all|kinds]
 
 Every fifth conversation is kept out of the fit that is measured, and each in turn for turns that may mean two things.
-Features and rankings are computed once. `--write` fits on all conversations and stores the weights.
+The penalty is the one by which a fourth of all conversations is told best by the others. Features and rankings are
+computed once. `--write` fits on all conversations and stores the weights: all, or those of the kinds of turns alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -36,20 +37,18 @@ from graphwright.generate.follow_ups import (
 
 HERE = Path(__file__).parent
 WEIGHTS = HERE.parent / "src/graphwright/models/weights/follow-ups/model.npz"
-KINDS = {"c": COMPLETE, "d": DEPENDENT, "a": DEPENDENT, "s": SOCIAL}
+KINDS = {"c": COMPLETE, "s": SOCIAL} | dict.fromkeys("dark", DEPENDENT)
 OPENING = "opening"  # names of the conversations of one turn, with or without an answer in the documents
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
-# What decided before: pronouns of English, and whether a turn names an entity.
-POINTS_BACK = re.compile(r"\b(?:he|she|it|they|him|her|his|hers|its|them|their|theirs|this|these|those)\b", re.I)
 
 
 @dataclass
 class Conversation:
-    """Documents and turns: kind, document, question and answer."""
+    """Documents and turns: kind, document, question, what it means in the words of the question before, and answer."""
 
     name: str
     documents: list[dict[str, str]] = field(default_factory=list)
-    turns: list[tuple[int, str, str, str]] = field(default_factory=list)
+    turns: list[tuple[int, str, str, str, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -67,8 +66,6 @@ class Example:
     unclear: bool = False
     is_opening: bool = False  # a conversation of one turn, or a turn that asks nothing taken out of its own
     alone_right: bool = False
-    before: str = ""
-    before_right: bool = False
 
 
 def conversations(path: Path) -> list[Conversation]:
@@ -81,8 +78,9 @@ def conversations(path: Path) -> list[Conversation]:
         elif line.startswith("D "):
             found[-1].documents.append({"id": head[2:], "text": text})
         elif line and not line.startswith("#"):
+            text, _, meant = text.partition(" => ")
             question, _, answer = text.partition(" | ")
-            found[-1].turns.append((KINDS[head[0]], head[2:].strip(), question, answer))
+            found[-1].turns.append((KINDS[head[0]], head[2:].strip(), question, meant, answer))
     return found
 
 
@@ -93,7 +91,11 @@ def examples() -> Iterator[Example]:
         index.add([document for talk in talks for document in talk.documents])
         for number, talk in enumerate(talks):
             topic, before, answer, older = "", "", "", list[str]()
-            for kind, document, question, reply in talk.turns:
+            for kind, document, question, meant, reply in talk.turns:
+                if meant:  # it replaces a part: learned by fit_replacements.py
+                    older = names_in(f"{topic} {answer}", index.snapshot)
+                    topic, before, answer = meant, "", reply
+                    continue
                 names = [name for text in (before, answer, topic) for name in names_in(text, index.snapshot)]
                 turn = Turn(question, topic, before, tuple(dict.fromkeys(names)), tuple(older))
                 made = Example(number, kind, turn, kind_features(turn, index.snapshot))
@@ -102,8 +104,6 @@ def examples() -> Iterator[Example]:
                     opening = Turn(question)
                     yield Example(number, kind, opening, kind_features(opening, index.snapshot), is_opening=True)
                 if kind != SOCIAL:
-                    made.before = with_names(turn, index)
-                    made.before_right = first(index, made.before) in document.split("|")
                     made.alone_right = first(index, question) in document.split("|")
                 if kind == DEPENDENT:
                     made.ways = way_features(turn, readings(turn), index.snapshot)
@@ -117,13 +117,7 @@ def examples() -> Iterator[Example]:
                 yield made
 
 
-def with_names(turn: Turn, index: Index) -> str:
-    """Return the question as it was rewritten before: with the names before it, if it has a pronoun or no name."""
-    if names_in(turn.text, index.snapshot) and not POINTS_BACK.search(turn.text):
-        return turn.text
-    return readings(turn)[0] if turn.names else turn.text
-
-
+@cache
 def first(index: Index, question: str) -> str:
     """Return the document of the first passage."""
     passages = index.retrieve(question, top_k=1).passages
@@ -219,14 +213,10 @@ def shares(row: Example, weights: np.ndarray) -> np.ndarray:
     return odds
 
 
-def report(name: str, rows: list[Example], model: FollowUpModel | None) -> None:
+def report(name: str, rows: list[Example], model: FollowUpModel) -> None:
     """Print shares: kinds told, complete questions left alone, social turns told, right first passages."""
     kinds, chosen = [], []
     for row in rows:
-        if model is None:
-            kinds.append(DEPENDENT if row.before != row.turn.text and row.kind != SOCIAL else COMPLETE)
-            chosen.append(row.before_right)
-            continue
         kinds.append(model.kind_by(row.features, bool(row.turn.topic)))
         if kinds[-1] == DEPENDENT and row.ways is not None:
             chosen.append(row.right[int((row.ways @ model.ways).argmax())])
@@ -245,7 +235,7 @@ def report(name: str, rows: list[Example], model: FollowUpModel | None) -> None:
 def main() -> None:
     """Fit, measure, and store the weights if asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", choices=("all", "kinds"))
     options = parser.parse_args()
     rows = list(examples())
     opening = [row for row in rows if row.is_opening]
@@ -258,8 +248,8 @@ def main() -> None:
         """Return the log likelihood of the kinds, each conversation by a model of others."""
         total = 0.0
         for fold in range(4):
-            weights = fitted_kinds([row for row in shown if row.conversation % 4 != fold], penalty)
-            total += sum(np.log(shares(row, weights)[row.kind]) for row in shown if row.conversation % 4 == fold)
+            weights = fitted_kinds([row for row in rows if row.conversation % 4 != fold], penalty)
+            total += sum(np.log(shares(row, weights)[row.kind]) for row in rows if row.conversation % 4 == fold)
         return total
 
     penalty = max(PENALTIES, key=likelihood)
@@ -273,16 +263,17 @@ def main() -> None:
     print(f"penalty {penalty:g}")
     parts = ("fitted", shown), ("kept out", kept_out), ("opening a conversation, kept out", opening_kept_out)
     for name, part in parts:
-        report(f"{name}, before", part, None)
-        report(f"{name}, model", part, model)
+        report(name, part, model)
     ways = [row for row in kept_out if row.ways is not None]
     print("each way", [sum(row.right[way] for row in ways) for way in range(5)], "any", sum(any(r.right) for r in ways))
     for row in kept_out + opening_kept_out:
         if (told := model.kind_by(row.features, bool(row.turn.topic))) != row.kind:
             print("  ", row.kind, told, row.turn.text, "<-", row.turn.context)
     if options.write:
-        opens = fitted_opens(rows + opening)
-        model = FollowUpModel(fitted_kinds(rows, penalty), opens, fitted_ways(rows), fitted_unclear(two), replaces)
+        kept, opens = follow_up_model(), fitted_opens(rows + opening)
+        of_all = options.write == "all"
+        choices = (fitted_ways(rows), fitted_unclear(two)) if of_all else (kept.ways, kept.unclear)
+        model = FollowUpModel(fitted_kinds(rows, penalty), opens, *choices, replaces)
         WEIGHTS.parent.mkdir(exist_ok=True)
         np.savez_compressed(WEIGHTS, **{name: weights.astype(np.float16) for name, weights in vars(model).items()})
         print(f"wrote {WEIGHTS.stat().st_size:,} bytes")

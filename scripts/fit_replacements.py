@@ -1,4 +1,4 @@
-"""Fit which part of the question before a turn replaces, on corrections.txt, and measure it.
+"""Fit which part of the question before a turn replaces, on corrections.txt and follow_ups.txt, and measure it.
 
     python scripts/fit_replacements.py [--write]
 
@@ -41,7 +41,9 @@ class Example:
 def examples() -> Iterator[Example]:
     """Yield each turn after a question; of those that replace nothing none is right."""
     conversation, topic, before = -1, "", ""
-    for line in (HERE / "corrections.txt").read_text("utf-8").splitlines():
+    talks = (HERE / "follow_ups.txt").read_text("utf-8").split("\n= ")
+    replacing = ["= " + talk for talk in talks if "\nr " in talk]  # others do not say which turns replace a part
+    for line in "\n".join([(HERE / "corrections.txt").read_text("utf-8"), *replacing]).splitlines():
         if line.startswith("="):
             conversation, topic, before = conversation + 1, "", ""
         if line[:1] not in ("c", "d", "r", "s") or ":" not in line:

@@ -105,6 +105,20 @@ def test_correction_replaces_part_of_the_question_before(snapshot: Snapshot) -> 
     assert "Vorm" in after.question and "Kell" not in after.question
 
 
+@pytest.mark.parametrize(
+    ("question", "turn"),
+    [
+        ("Who is the mayor of Kell?", "And Vorm?"),
+        ("How many inhabitants does Kell have?", "And Vorm?"),
+        ("Who is the mayor of Kell?", "And of Vorm?"),
+        ("¿Quién es el alcalde de Kell?", "¿Y Vorm?"),
+    ],
+)
+def test_turn_of_one_name_is_the_question_before_with_this_name(question: str, turn: str, snapshot: Snapshot) -> None:
+    asked = conversation(question, "Kell. [1]", turn).standalone(snapshot)
+    assert asked == Asked(question.replace("Kell", "Vorm"))
+
+
 def test_pronoun_after_turns_about_two_towns_is_asked_back(snapshot: Snapshot) -> None:
     texts = ["Is there a harbour in Kell?", "In Kell. [1]", "Is there a castle in Vorm?", "In Vorm. [1]"]
     asked = conversation(*texts, "How many inhabitants does it have?").standalone(snapshot)

@@ -1,7 +1,7 @@
 import pytest
 
 from graphwright import Index
-from graphwright.generate.follow_ups import Turn, follow_up_model
+from graphwright.generate.follow_ups import COMPLETE, DEPENDENT, SOCIAL, Turn, follow_up_model
 from graphwright.models.fake import HashEncoder
 from graphwright.search import Snapshot
 
@@ -31,6 +31,8 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
             "How much is the ticket to Orrin on Sundays?",
         ),
         ("Wann öffnet die Sternwarte?", "ich meinte das Planetarium", "Wann öffnet das Planetarium?"),
+        ("Wann öffnet die Sternwarte?", "Und das Planetarium?", "Wann öffnet das Planetarium?"),
+        ("Who repaired the organ of Tarnby in 1903?", "And in 1911?", "Who repaired the organ of Tarnby in 1911?"),
     ],
 )
 def test_replaced_correction_replaces_part_of_question(
@@ -48,3 +50,29 @@ def test_replaced_turn_that_corrects_nothing_replaces_nothing(text: str, snapsho
 
 def test_replaced_first_turn_replaces_nothing(snapshot: Snapshot) -> None:
     assert follow_up_model().replaced(Turn("no, I meant the bells"), snapshot) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Wann öffnet das Planetarium?", COMPLETE),
+        ("Was kostet die Karte nach Orrin am Sonntag?", COMPLETE),
+        ("Wer hat die Orgel von Tarnby repariert?", COMPLETE),
+        ("Und wann schließt sie?", DEPENDENT),
+        ("Vielen Dank!", SOCIAL),
+    ],
+)
+def test_kind_turn_in_german_after_a_question_is_told(text: str, kind: int, snapshot: Snapshot) -> None:
+    assert follow_up_model().kind(Turn(text, "Wann öffnet die Sternwarte?"), snapshot) == kind
+
+
+@pytest.mark.parametrize(
+    ("topic", "text"),
+    [
+        ("Wann öffnet die Sternwarte?", "Und wann schließt sie?"),
+        ("À quelle heure ouvre le planétarium ?", "Et à quelle heure ferme-t-il ?"),
+        ("¿Cuándo abre el planetario?", "¿Y cuándo cierra?"),
+    ],
+)
+def test_replaced_question_with_another_verb_replaces_nothing(topic: str, text: str, snapshot: Snapshot) -> None:
+    assert follow_up_model().replaced(Turn(text, topic), snapshot) == ""

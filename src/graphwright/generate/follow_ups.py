@@ -19,7 +19,7 @@ from graphwright.search.snapshot import Snapshot
 from graphwright.text.words import words
 
 COMPLETE, DEPENDENT, SOCIAL = range(3)  # turns: alone a question; in need of those before it; asking nothing
-_DEPENDENT_FROM, _SOCIAL_FROM, _REPLACES_FROM = 0.7, 0.8, 0.5
+_DEPENDENT_FROM, _SOCIAL_FROM, _REPLACES_FROM = 0.6, 0.8, 0.5
 """Probabilities from which on a question is rewritten, a turn is not searched, and a part of the last one replaced."""
 UNCLEAR_FROM = 0.7  # probability of two meanings from which on a turn is asked back
 _PASSAGES = 3  # nearest by words
@@ -143,7 +143,7 @@ def readings(turn: Turn) -> list[str]:
 
 
 def kind_features(turn: Turn, snapshot: Snapshot) -> Floats:
-    """Return the features of a turn: its vector, numbers about the passages nearest to it, and 1."""
+    """Return the features of a turn: its vector, numbers about what it finds and adds to those before, and 1."""
     joined = f"{turn.context} {turn.text}".strip()
     near, near_joined = _nearest(turn.text, snapshot), _nearest(joined, snapshot)
     texts = [turn.text, turn.context or turn.text, joined]
@@ -154,7 +154,26 @@ def kind_features(turn: Turn, snapshot: Snapshot) -> Floats:
     named = min(len(names_in(turn.text, snapshot)), 3) / 3
     known = *_known(turn.text, snapshot), _coverage(turn.text, near[:1], snapshot), named
     form = np.log1p(len(turn.text.split())) / 2, float("?" in turn.text), float(bool(turn.context))
-    return np.concatenate((own, found, asked, known, form, [1.0])).astype(np.float32)
+    adds = _adds(turn, near[:1], snapshot)
+    return np.concatenate((own, found, asked, known, form, adds, [1.0])).astype(np.float32)
+
+
+def _adds(turn: Turn, nearest: Ints, snapshot: Snapshot) -> tuple[float, float, float, float]:
+    """Return what a turn says that was not said before it, in any language; zeros for a turn that nothing precedes.
+
+    Of its words that the index has and the turns before have not: the largest idf over that of a single row, and the
+    share by idf. Then the share of its words in the passage nearest to the turns before, and whether this is its own.
+    """
+    if not turn.context:
+        return 0.0, 0.0, 0.0, 0.0
+    said, own = set(words(turn.context)), dict.fromkeys(words(turn.text))
+    weights = list(zip(own, _weights(turn.text, snapshot), strict=True))
+    new = [weight for word, (weight, rows) in weights if len(rows) and word not in said]
+    total, most = sum(weight for _, (weight, _) in weights), snapshot.words.rarity(1)
+    before = _nearest(turn.context, snapshot)[:1]
+    is_same = len(nearest) > 0 and bool(np.array_equal(nearest, before))
+    share = sum(new) / (total or 1.0)
+    return max(new, default=0.0) / (most or 1.0), share, _coverage(turn.text, before, snapshot), float(is_same)
 
 
 def way_features(turn: Turn, questions: Sequence[str], snapshot: Snapshot) -> Floats:

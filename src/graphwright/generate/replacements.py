@@ -16,13 +16,14 @@ def replacements(turn: str, last: str) -> tuple[list[str], Floats]:
 
     Each part of the turn may replace those that are most alike. The features: the vector of what the turn says beside
     its part; the cosine of the parts, the difference of their lengths, and their shares of both texts; whether the
-    words before them, their digits and capitals are alike; the turn's length; whether it asks; and 1.
+    words before them, their digits, capitals and first letters are alike; where the replaced part begins and ends;
+    the turn's length; whether it asks; and 1.
     """
     count, total = len(_parts(turn, 1)), len(_parts(last, 1))
     own = [(a, b) for a, b in _parts(turn, _MAX_PART) if turn[a:b].lower() not in last.lower()]
     old = _parts(last, _MAX_PART)
     if count > _MAX_WORDS or not own or not old:
-        return [], np.zeros((0, 394), np.float32)
+        return [], np.zeros((0, 398), np.float32)
     texts = [text[a:b] for text, spans in ((turn, own), (last, old)) for a, b in spans]
     vectors = MiniLM().encode([*texts, *(turn[:a] + turn[b:] for a, b in own)])
     sizes = np.array([len(_parts(text, 1)) for text in texts], np.float32)
@@ -34,9 +35,11 @@ def replacements(turn: str, last: str) -> tuple[list[str], Floats]:
             c, d = old[j]
             heads, parts = (turn[:a].lower().split()[-1:], last[:c].lower().split()[-1:]), (turn[a:b], last[c:d])
             digits, capitals = ([any(map(kind, part)) for part in parts] for kind in (str.isdigit, str.isupper))
-            alike = heads[0] == heads[1], digits[0] == digits[1], capitals[0] == capitals[1]
+            initials = [part[0].isupper() for part in parts]
+            alike = [new == replaced for new, replaced in (heads, digits, capitals, initials)]
             shares = cosines[i, j], apart[i, j], sizes[i] / count, sizes[len(own) + j] / total
-            rows.append([*vectors[len(texts) + i], *shares, *alike, count / _MAX_WORDS, "?" in turn, 1.0])
+            place = c == old[0][0], d == old[-1][1], d / len(last)
+            rows.append([*vectors[len(texts) + i], *shares, *alike, *place, count / _MAX_WORDS, "?" in turn, 1.0])
             questions.append(last[:c] + turn[a:b] + last[d:])
     return questions, np.array(rows, np.float32)
 
