@@ -43,15 +43,17 @@ ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık
 ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου δεκεμβρίου
 januari februari maret april mei juni juli agustus september oktober november desember
 """
-_WRITTEN_MONTHS = {"sept": 9, "mrt": 3, "agt": 8, "mar": 3, "lis": 11}
+_WRITTEN_MONTHS = {"mrt": 3, "agt": 8, "mar": 3, "lis": 11}
 """Abbreviations that are no beginning of a name, or of two months in two languages."""
-_LETTERS = 3  # of an abbreviation, at least
+_LETTERS = 3  # of an abbreviation; a longer beginning of a name may be another word: "list" of Polish "listopad"
+_LONGER = """sept janv févr febr juil szept márc tammi helmi maalis huhti touko kesä heinä syys marras joulu
+февр сент нояб квіт трав черв серп жовт лист груд ιουν ιουλ""".split()  # those of the Unicode CLDR with more letters
 
 
 def month_of(word: str) -> int:
     """Return the month, from 1, that a word is the name of, or an abbreviation in any language; 0 for none.
 
-    >>> month_of("March"), month_of("Sept."), month_of("août"), month_of("мая"), month_of("Jui"), month_of("Graz")
+    >>> month_of("March"), month_of("Sept."), month_of("août"), month_of("мая"), month_of("Jui"), month_of("list")
     (3, 9, 8, 5, 0, 0)
     """
     folded = fold_accents(word.rstrip(".").casefold())
@@ -62,10 +64,11 @@ def month_of(word: str) -> int:
 def _months() -> dict[str, int]:
     rows = [fold_accents(row.casefold()).split() for row in _NAMES.strip().splitlines()]
     names = {name: month for row in rows for month, name in enumerate(row, 1)}
-    months: dict[str, set[int]] = {}
+    longer, months = [*map(_folded, _LONGER)], dict[str, set[int]]()
     for name, month in names.items():
-        for end in range(_LETTERS, len(name)):
-            months.setdefault(name[:end], set()).add(month)
+        for part in (name[:_LETTERS], *longer):
+            if name.startswith(part):
+                months.setdefault(part, set()).add(month)
     abbreviations = {part: min(of) for part, of in months.items() if len(of) == 1}
     return abbreviations | names | _WRITTEN_MONTHS
 

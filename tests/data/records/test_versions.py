@@ -39,6 +39,7 @@ def record(folder: Path, name: str, content: str) -> dict[str, str]:
         ("policy@2.1.0.md", ("policy", "", "2.1.0")),
         ("policy-2024-03-01T0900.md", ("policy", "2024-03-01", "")),
         ("season 2024.md", ("season", "2024", "")),
+        ("price list 2024.md", ("price list", "2024", "")),
         ("iso-9001.md", ("iso 9001", "", "")),
         ("rfc9110.txt", ("rfc9110", "", "")),
     ],
