@@ -241,6 +241,23 @@ def test_quotations_of_a_thread_begin_with_the_newest_mail_with_another_day(tmp_
     assert [cited.text for cited in answer.citations] == [texts[at] for at in (1, 0, 2)]
 
 
+@pytest.mark.parametrize(
+    ("reply", "score", "is_quoted"),
+    [
+        ("Bo asks for 12 March.", 0.01, True),  # a value of the kind asked for
+        ("The crane comes a week later.", 0.001, True),  # most of the words
+        ("Bring 2 ropes.", 0.01, False),
+        ("Is 12 March all right?", 0.01, False),
+    ],
+)
+def test_quotation_of_a_mail_comes_with_what_a_later_mail_says_of_the_same(
+    tmp_path: Path, reply: str, score: float, is_quoted: bool
+) -> None:
+    mails = {"1": (*MAILS["1"][:-1], "The crane comes on 9 March."), "2": (*MAILS["2"][:-1], reply)}
+    answer = quoted_of_thread(tmp_path, mails, {"9 March": 0.9, reply: score}, "9 March")
+    assert (reply in [cited.text for cited in answer.citations]) == is_quoted
+
+
 def quoted_of_thread(
     folder: Path, mails: dict[str, tuple[str, str, str, str]], scores: dict[str, float], *spans: str
 ) -> Answer:

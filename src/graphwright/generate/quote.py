@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,17 @@ from graphwright.text.words import identifiers, words
 
 _NEAR = 0.6  # least similarity of identifiers of which one is easily taken for the other
 _LATER = 0.005  # score of what is said later of the same, beside that of the best sentence
+_REPLY, _VALUE = 0.0005, 0.002  # the same where a later mail of the thread says it, and where it has such a value
 _SAME = 0.27  # share of the words of a sentence, weighted by rarity, in what says the same; seen: 0.29 on, else to 0.26
+
+
+class _Place(NamedTuple):
+    """Place of a passage in a series, which is "" for none: that of its document, and its first character."""
+
+    series: str
+    document: float
+    first: int
+    is_mail: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,9 +57,9 @@ class Quote(Operator):
     words. A score is first raised by `sides` times the share of the question's words, weighted by rarity, that the
     sentence or its title has and the quotations lack: both sides of a comparison are quoted. Where a sentence has an
     identifier of the question, one that only has a near identifier is not quoted first. After the best one of a chat,
-    or of a series of minutes, follows the later one that says most of the same. Of mails that answer one
-    another the newest is quoted first of those that say what is asked: they score half as much as the best, or have a
-    value of the kind of the reader's best span.
+    of a thread of mails, or of a series of minutes, follows the later one that says most of the same. Of mails that
+    answer one another the newest is quoted first of those that say what is asked: they score half as much as the best,
+    or have a value of the kind of the reader's best span.
 
     >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> from graphwright.models import MiniLMReader
@@ -73,12 +83,13 @@ class Quote(Operator):
         starts = passage_starts(state.graph, nodes)
         series = _series(state.graph, nodes)
         undated = without_date(state.graph, [document for document, _ in starts], state.question.text)
-        best, scores, probability = self.quotes(state.question.text, texts, run, starts, series, undated)
-        cited, numbers = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
-        own = [max(score for score, n in zip(scores, numbers, strict=True) if n == at) for at in sorted(set(numbers))]
         spans = run.read(self.reader, state.question.text, texts)
         asked = next(values_in(spans[0].answer(texts)), None) if spans else None
-        citations = _newest_first(state.question.text, cited, own, asked, state.graph)
+        kind = _kind(asked) if asked else None
+        best, scores, probability = self.quotes(state.question.text, texts, run, starts, series, undated, kind)
+        cited, numbers = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
+        own = [max(score for score, n in zip(scores, numbers, strict=True) if n == at) for at in sorted(set(numbers))]
+        citations = _newest_first(state.question.text, cited, own, kind, state.graph)
         quotes = [_attributed(state.graph, c, quote) for c, quote in zip(citations, quotations(citations), strict=True)]
         if not citations:
             return answered(state, run, Answer(nothing(run), found=False))
@@ -94,13 +105,15 @@ class Quote(Operator):
         passages: Sequence[PassageText],
         run: Run,
         starts: Sequence[tuple[str, int]] = (),
-        series: Sequence[tuple[str, int, int]] = (),
+        series: Sequence[_Place] = (),
         undated: tuple[str, Sequence[int]] = ("", ()),
+        kind: tuple[str, str] | None = None,
     ) -> tuple[list[Sentence], list[float], float]:
         """Return the quotations, best first, the score of each, and the greatest; what passages share is quoted once.
 
         `starts`: the document of each passage, and its first character; `series`: its series, and its place there.
         `undated`: the question without a date that passages meet as versions, and these: it may give them more.
+        `kind`: that of the value which the reader finds.
         """
         sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
@@ -141,7 +154,7 @@ class Quote(Operator):
             if starts:
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
             if len(quotes) == 1 and series:
-                later = _said_later(best, texts, sentences, scores, series)
+                later = _said_later(best, texts, sentences, scores, series, kind) & ~asks
                 later[list(used)] = False
                 left |= later
             shown_words = set().union(*sentence_words[first : last + 1])
@@ -149,20 +162,24 @@ class Quote(Operator):
         return *_adjoined(quotes, own, ranges), float(scores.max(initial=0))
 
 
-def _series(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int, int]]:
-    """Return the series of each passage, "" for none, the number of its document there, and its first character.
+def _series(graph: Graph, nodes: Sequence[int]) -> list[_Place]:
+    """Return the place of each passage in its series.
 
-    A series is a chat, or dated documents of one name that are no versions of one another, such as minutes.
+    A series is a chat, a thread of mails, or dated documents of one name that are no versions of one another, such as
+    minutes.
     """
-    records, families = graph.columns.records, versions_of(graph.columns).of
+    records, versions = graph.columns.records, versions_of(graph.columns)
     types = [] if records is None else [at for at, name in enumerate(records.types) if name == MESSAGE]
     messages = set(records.chunk[np.isin(records.type, types)].tolist()) if records is not None else set()
-    found = list[tuple[str, int, int]]()
+    found = list[_Place]()
     for node, (document, start) in zip(nodes, passage_starts(graph, nodes), strict=True):
-        family = families.get(document, ())
+        family = versions.of.get(document, ())
+        if document in versions.threads and document in versions.dated:
+            found.append(_Place(versions.threads[document], versions.dated[document].first, start, True))
+            continue
         place = next((at for at, version in enumerate(family) if version.document == document), 0)
         name = document if node in messages else family[0].document if family else ""
-        found.append((name, place, start))
+        found.append(_Place(name, place, start))
     return found
 
 
@@ -171,18 +188,26 @@ def _said_later(
     texts: Sequence[str],
     sentences: Sequence[Sentence],
     scores: Scores,
-    series: Sequence[tuple[str, int, int]],
+    series: Sequence[_Place],
+    kind: tuple[str, str] | None,
 ) -> NDArray[np.bool_]:
-    """Return which sentence after one in its series says most of the same words, weighted by rarity and its score."""
-    places = [(name, at, first + s.start) for s in sentences for name, at, first in [series[s.passage]]]
+    """Return which sentence after one in its series says most of the same words, weighted by rarity and its score.
+
+    In a thread of mails the answers say less of the same: a value of the `kind` asked for is as good as the words.
+    """
+    places = [(name, at, first + s.start) for s in sentences for name, at, first, _ in [series[s.passage]]]
     own = places[best]
-    later = np.array(
-        [p[0] == own[0] != "" and p > own and s.kind != "heading" for p, s in zip(places, sentences, strict=True)]
-    )
+    proper = [s.kind not in ("heading", "header") for s in sentences]
+    later = np.array([p[0] == own[0] != "" and p > own and ok for p, ok in zip(places, proper, strict=True)], bool)
     said = [{word for word in words(text) if not any(map(str.isdigit, word))} for text in texts]
     weights = _weights(texts[best], said)
     shares = np.array([sum(weights[word] for word in weights.keys() & each) for each in said])
-    later &= (scores >= _LATER * scores[best]) & (shares >= _SAME)
+    if series[sentences[best].passage].is_mail:
+        same = np.array([any(kind == _kind(v) for v in values_in(text)) for text in texts]) if kind else later & False
+        later &= (same & (scores >= _VALUE * scores[best])) | ((shares >= _SAME) & (scores >= _REPLY * scores[best]))
+        shares = np.maximum(shares, same)
+    else:
+        later &= (scores >= _LATER * scores[best]) & (shares >= _SAME)
     gains = np.where(later, scores * shares, 0.0)
     chosen: NDArray[np.bool_] = (gains > 0) & (gains == gains.max())
     return chosen
@@ -243,14 +268,14 @@ def _attributed(graph: Graph, cited: Citation, quote: str) -> str:
 
 
 def _newest_first(
-    question: str, cited: Sequence[Citation], scores: Sequence[float], asked: FoundValue | None, graph: Graph
+    question: str, cited: Sequence[Citation], scores: Sequence[float], kind: tuple[str, str] | None, graph: Graph
 ) -> tuple[Citation, ...]:
     """Return citations, those of several mails of one thread the newest first that say what is asked.
 
-    Before these come quotations with more of the numbers that the question names. `asked`: the value that the reader
-    finds. Mails that neither have a value of its kind nor score half as much as the best follow the others.
+    Before these come quotations with more of the numbers that the question names. `kind`: that of the value which the
+    reader finds. Mails that neither have a value of it nor score half as much as the best follow the others.
     """
-    versions, result, kind = versions_of(graph.columns), list(cited), _kind(asked) if asked else None
+    versions, result = versions_of(graph.columns), list(cited)
     named = {word for word in words(question) if any(map(str.isdigit, word))}
     missing = [len(named.difference(words(citation.text))) for citation in cited]
     documents = [citation.document for citation in cited]
