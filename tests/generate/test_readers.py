@@ -342,6 +342,29 @@ class _Deciding(ScriptedReader):
         return [replace(span, text="no") for span in super().read(question, passages)]
 
 
+@pytest.mark.parametrize(
+    ("later", "short"),
+    [
+        ("yes, but 8 not 12", None),
+        ("12 it is", ("12",)),
+        ("the van has 8 seats", ("12",)),
+    ],
+)
+def test_read_spans_value_corrected_later_in_a_chat_leaves_state(
+    tmp_path: Path, later: str, short: tuple[str] | None
+) -> None:
+    chat = f"[11/03/2024, 10:45] Mark: 12 crates for the fair\n[11/03/2024, 10:47] Gareth: {later}\n"
+    (tmp_path / "chat.txt").write_text(chat)
+    with Index.create(tmp_path / "ix", encoder=HashEncoder()) as index:
+        index.add([*read_documents([tmp_path / "chat.txt"], print)])
+        assert index.graph.passages is not None
+        nodes = index.graph.passages.nodes
+        state = start("How many crates?", index.graph).with_(passages=Ranking.of(nodes, [1.0] * len(nodes)))
+        reader = ScriptedReader(("12",), sentences={"crates": 0.4, later: 0.01})
+        answer = ReadSpans(reader)(state).answer
+    assert (answer and answer.short) == short
+
+
 @pytest.mark.parametrize(("name", "short"), [("boats.csv", None), ("boats.txt", ("no",))])
 def test_read_spans_comparing_rows_of_a_table_leaves_state(tmp_path: Path, name: str, short: tuple[str] | None) -> None:
     (tmp_path / name).write_text("boat,helm\nAurora,Ida\nLena,Eva\n")

@@ -5,42 +5,28 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Has
-from graphwright.data.records.record import MESSAGE
 from graphwright.generate.citations import numbered, passage_starts, written_by
 from graphwright.generate.overview import without_date
 from graphwright.generate.quoted_sentences import Sentence, quotations, sentences_of, widened
 from graphwright.generate.readers import answered, nothing, texts_read
-from graphwright.graph.evidence import Scores
+from graphwright.generate.said_later import Place, has_kind, places_in_series, said_later, value_asked, word_weights
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AnsweringReader, PassageText
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.versions import versions_of
-from graphwright.text.dates import month_of
 from graphwright.text.sentences import ASKS
-from graphwright.text.values import FoundValue, values_in
+from graphwright.text.values import Value
 from graphwright.text.words import identifiers, words
 
 _NEAR = 0.6  # least similarity of identifiers of which one is easily taken for the other
-_LATER = 0.005  # score of what is said later of the same, beside that of the best sentence
-_REPLY, _VALUE = 0.0005, 0.002  # the same where a later mail of the thread says it, and where it has such a value
-_SAME = 0.27  # share of the words of a sentence, weighted by rarity, in what says the same; seen: 0.29 on, else to 0.26
-
-
-class _Place(NamedTuple):
-    """Place of a passage in a series, which is "" for none: that of its document, and its first character."""
-
-    series: str
-    document: float
-    first: int
-    is_mail: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,15 +67,14 @@ class Quote(Operator):
     def apply(self, state: State, run: Run) -> State:
         nodes, texts = texts_read(state, run, self.passages)
         starts = passage_starts(state.graph, nodes)
-        series = _series(state.graph, nodes)
+        series = places_in_series(state.graph, nodes)
         undated = without_date(state.graph, [document for document, _ in starts], state.question.text)
         spans = run.read(self.reader, state.question.text, texts)
-        asked = next(values_in(spans[0].answer(texts)), None) if spans else None
-        kind = _kind(asked) if asked else None
-        best, scores, probability = self.quotes(state.question.text, texts, run, starts, series, undated, kind)
+        asked = value_asked(spans[0], texts) if spans else None
+        best, scores, probability = self.quotes(state.question.text, texts, run, starts, series, undated, asked)
         cited, numbers = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
         own = [max(score for score, n in zip(scores, numbers, strict=True) if n == at) for at in sorted(set(numbers))]
-        citations = _newest_first(state.question.text, cited, own, kind, state.graph)
+        citations = _newest_first(state.question.text, cited, own, asked, state.graph)
         quotes = [_attributed(state.graph, c, quote) for c, quote in zip(citations, quotations(citations), strict=True)]
         if not citations:
             return answered(state, run, Answer(nothing(run), found=False))
@@ -105,15 +90,15 @@ class Quote(Operator):
         passages: Sequence[PassageText],
         run: Run,
         starts: Sequence[tuple[str, int]] = (),
-        series: Sequence[_Place] = (),
+        series: Sequence[Place] = (),
         undated: tuple[str, Sequence[int]] = ("", ()),
-        kind: tuple[str, str] | None = None,
+        asked: Value | None = None,
     ) -> tuple[list[Sentence], list[float], float]:
         """Return the quotations, best first, the score of each, and the greatest; what passages share is quoted once.
 
         `starts`: the document of each passage, and its first character; `series`: its series, and its place there.
         `undated`: the question without a date that passages meet as versions, and these: it may give them more.
-        `kind`: that of the value which the reader finds.
+        `asked`: the value that the reader finds.
         """
         sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
@@ -127,7 +112,7 @@ class Quote(Operator):
         exact, near = _with_identifiers(question, titled, [(s.passage, s.part) for s in sentences])
         lengths = np.array([len(text.split()) for text in texts], np.int64)
         sentence_words = [set(words(text)) for text in titled]
-        missing, room, used = _weights(question, sentence_words), self.words, set[int]()
+        missing, room, used = word_weights(question, sentence_words), self.words, set[int]()
         later = np.zeros(len(sentences), bool)
         left = (scores > 0) & (scores >= self.share * scores.max(initial=0))
         asks = np.array([text.endswith(ASKS) for text in texts], bool)
@@ -154,63 +139,12 @@ class Quote(Operator):
             if starts:
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
             if len(quotes) == 1 and series:
-                later = _said_later(best, texts, sentences, scores, series, kind) & ~asks
+                later = said_later(best, texts, sentences, scores, series, asked)
                 later[list(used)] = False
                 left |= later
             shown_words = set().union(*sentence_words[first : last + 1])
             missing = {word: weight for word, weight in missing.items() if word not in shown_words}
         return *_adjoined(quotes, own, ranges), float(scores.max(initial=0))
-
-
-def _series(graph: Graph, nodes: Sequence[int]) -> list[_Place]:
-    """Return the place of each passage in its series.
-
-    A series is a chat, a thread of mails, or dated documents of one name that are no versions of one another, such as
-    minutes.
-    """
-    records, versions = graph.columns.records, versions_of(graph.columns)
-    types = [] if records is None else [at for at, name in enumerate(records.types) if name == MESSAGE]
-    messages = set(records.chunk[np.isin(records.type, types)].tolist()) if records is not None else set()
-    found = list[_Place]()
-    for node, (document, start) in zip(nodes, passage_starts(graph, nodes), strict=True):
-        family = versions.of.get(document, ())
-        if document in versions.threads and document in versions.dated:
-            found.append(_Place(versions.threads[document], versions.dated[document].first, start, True))
-            continue
-        place = next((at for at, version in enumerate(family) if version.document == document), 0)
-        name = document if node in messages else family[0].document if family else ""
-        found.append(_Place(name, place, start))
-    return found
-
-
-def _said_later(
-    best: int,
-    texts: Sequence[str],
-    sentences: Sequence[Sentence],
-    scores: Scores,
-    series: Sequence[_Place],
-    kind: tuple[str, str] | None,
-) -> NDArray[np.bool_]:
-    """Return which sentence after one in its series says most of the same words, weighted by rarity and its score.
-
-    In a thread of mails the answers say less of the same: a value of the `kind` asked for is as good as the words.
-    """
-    places = [(name, at, first + s.start) for s in sentences for name, at, first, _ in [series[s.passage]]]
-    own = places[best]
-    proper = [s.kind not in ("heading", "header") for s in sentences]
-    later = np.array([p[0] == own[0] != "" and p > own and ok for p, ok in zip(places, proper, strict=True)], bool)
-    said = [{word for word in words(text) if not any(map(str.isdigit, word))} for text in texts]
-    weights = _weights(texts[best], said)
-    shares = np.array([sum(weights[word] for word in weights.keys() & each) for each in said])
-    if series[sentences[best].passage].is_mail:
-        same = np.array([any(kind == _kind(v) for v in values_in(text)) for text in texts]) if kind else later & False
-        later &= (same & (scores >= _VALUE * scores[best])) | ((shares >= _SAME) & (scores >= _REPLY * scores[best]))
-        shares = np.maximum(shares, same)
-    else:
-        later &= (scores >= _LATER * scores[best]) & (shares >= _SAME)
-    gains = np.where(later, scores * shares, 0.0)
-    chosen: NDArray[np.bool_] = (gains > 0) & (gains == gains.max())
-    return chosen
 
 
 def _with_identifiers(
@@ -268,12 +202,12 @@ def _attributed(graph: Graph, cited: Citation, quote: str) -> str:
 
 
 def _newest_first(
-    question: str, cited: Sequence[Citation], scores: Sequence[float], kind: tuple[str, str] | None, graph: Graph
+    question: str, cited: Sequence[Citation], scores: Sequence[float], asked: Value | None, graph: Graph
 ) -> tuple[Citation, ...]:
     """Return citations, those of several mails of one thread the newest first that say what is asked.
 
-    Before these come quotations with more of the numbers that the question names. `kind`: that of the value which the
-    reader finds. Mails that neither have a value of it nor score half as much as the best follow the others.
+    Before these come quotations with more of the numbers that the question names. `asked`: the value that the reader
+    finds. Mails that neither have a value of its kind nor score half as much as the best follow the others.
     """
     versions, result = versions_of(graph.columns), list(cited)
     named = {word for word in words(question) if any(map(str.isdigit, word))}
@@ -283,9 +217,7 @@ def _newest_first(
         places = [at for at, d in enumerate(documents) if versions.threads.get(d) == thread]
         mails = {at: version for at in places if (version := versions.dated.get(documents[at]))}
         least = max(scores[at] for at in places) / 2
-        says = {
-            at: scores[at] >= least or any(kind == _kind(found) for found in values_in(cited[at].text)) for at in places
-        }
+        says = {at: scores[at] >= least or has_kind(cited[at].text, asked) for at in places}
         age = {at: -mails[at].first if at in mails else np.inf for at in places}
         newest = sorted(places, key=lambda at: (missing[at], not says[at], age[at] if says[at] else -scores[at]))
         for place, at in zip(places, newest, strict=True):
@@ -293,21 +225,8 @@ def _newest_first(
     return tuple(result)
 
 
-def _kind(found: FoundValue) -> tuple[str, str]:
-    """Return what a value must have in common with another to be in its place: dates, or numbers of one unit."""
-    kind, _, _, unit = found.value
-    return ("date", "") if kind == "date" or month_of(unit) else (kind, unit)
-
-
 def _shared(quote: Sentence, sentence: Sentence, starts: Sequence[tuple[str, int]]) -> bool:
     """Return whether a quotation and a sentence have characters of a document in common."""
     (document, first), (other, second) = starts[quote.passage], starts[sentence.passage]
     begins, ends = second + sentence.start, second + sentence.end
     return document == other and begins < first + quote.end and first + quote.start < ends
-
-
-def _weights(question: str, sentences: Sequence[set[str]]) -> dict[str, float]:
-    """Return the words of the question that some sentence has, with weights that sum to 1: rare words weigh more."""
-    counts = {word: sum(word in sentence for sentence in sentences) for word in dict.fromkeys(words(question))}
-    weights = {word: float(np.log(1 + len(sentences) / count)) for word, count in counts.items() if count}
-    return {word: weight / sum(weights.values()) for word, weight in weights.items()}

@@ -21,6 +21,8 @@ from graphwright.generate.citations import (
     written_by,
 )
 from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of
+from graphwright.generate.said_later import differs, places_in_series, said_later, value_asked
+from graphwright.graph.evidence import Scores
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
 from graphwright.operators.operator import Confident, Operator
@@ -261,7 +263,8 @@ def read_answer(
     """Return the best span of the best `passages` as an answer, None if it scores less than `threshold`.
 
     A second number or date follows if it is from another document and at least half as probable; each is then shown
-    with the first day that its passage names. The sentence that most probably holds the answer is quoted last, if its
+    with the first day that its passage names. There is no answer where another value is said later in the same chat,
+    thread of mails or series of minutes. The sentence that most probably holds the answer is quoted last, if its
     probability is above one half and no quotation has it. `words`: the most words of a quotation of several sentences.
     """
     nodes, texts = texts_read(state, run, passages)
@@ -274,6 +277,13 @@ def read_answer(
     run.note(f"the span has a score of {spans[0].score:.2f}")
     shorts = [span.answer(texts) for span in spans]
     rival = next((n for n in range(1, len(spans)) if _disagrees(spans, shorts, n, state.graph, nodes)), None)
+    if (
+        rival is None
+        and isinstance(reader, AnsweringReader)
+        and _is_corrected(reader, state, run, nodes, texts, spans[0])
+    ):
+        run.note("another value is said later in the same conversation")
+        return None
     cited, prefixes = [], []
     for at in (0,) if rival is None else (0, rival):
         span, text = spans[at], texts[spans[at].passage]
@@ -297,10 +307,30 @@ def read_answer(
 
 def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[PassageText], run: Run) -> Sentence | None:
     """Return the sentence that most probably holds the answer, None if no probability is above one half."""
-    sentences = [sentence for number, passage in enumerate(passages) for sentence in sentences_of(passage, number)]
-    scores = run.sentence_scores(reader, question, passages, [(s.passage, s.start, s.end) for s in sentences])
+    sentences, scores = _scored(reader, question, passages, run)
     best = int(scores.argmax()) if len(scores) else 0
     return sentences[best] if len(scores) and scores[best] > _LIKELY else None
+
+
+def _scored(
+    reader: AnsweringReader, question: str, passages: Sequence[PassageText], run: Run
+) -> tuple[list[Sentence], Scores]:
+    sentences = [sentence for number, passage in enumerate(passages) for sentence in sentences_of(passage, number)]
+    return sentences, run.sentence_scores(reader, question, passages, [(s.passage, s.start, s.end) for s in sentences])
+
+
+def _is_corrected(
+    reader: AnsweringReader, state: State, run: Run, nodes: Sequence[int], texts: Sequence[PassageText], span: Span
+) -> bool:
+    """Return whether what is said later of the same, in a chat, a thread or minutes, has another value than a span."""
+    asked, series = value_asked(span, texts), places_in_series(state.graph, nodes)
+    if asked is None or not series[span.passage].series:
+        return False
+    sentences, scores = _scored(reader, state.question.text, texts, run)
+    said = [texts[s.passage].text[s.start : s.end] for s in sentences]
+    at = next((n for n, s in enumerate(sentences) if s.passage == span.passage and s.start <= span.start < s.end), None)
+    later = [] if at is None else np.flatnonzero(said_later(at, said, sentences, scores, series, asked)).tolist()
+    return any(differs(said[n], asked) for n in later)
 
 
 def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Graph, nodes: Sequence[int]) -> bool:
