@@ -129,6 +129,26 @@ def test_versions_of_one_title_under_unlike_names_are_versions(
     )
 
 
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        (("keys_v2.md", "old/keys_v1.md"), ["1", "2"]),
+        (("a/keys_v2.md", "b/keys_v1.md"), []),
+        (("keys_v2.md", "a/keys_v1.md", "b/keys_v3.md"), []),  # of two houses
+    ],
+)
+def test_versions_in_a_folder_below_are_versions_where_only_one_has_the_name(
+    names: tuple[str, ...], numbers: list[str], tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("A lost key costs 5 euros. Ask the porter.\n")
+    index = Index.create(tmp_path / "ix", encoder=HashEncoder())
+    index.add(read_documents([tmp_path], print))
+    groups = versions_of(index.graph.columns).of
+    assert [version.number for version in groups.get(names[0], ())] == numbers
+
+
 LOG = {
     "log.md": "# Weir\n\n## 2.4 (2024-05-01)\n\nThe sluice opens at 90 cm.\n\n"
     "## 2.3 (2022-03-04)\n\nThe sluice opens at 70 cm. The warden is Ida Holm.\n",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -209,6 +210,8 @@ def versions_of(columns: Columns) -> Versions:
     for document, own in fields.items():
         if VERSION_OF in own:
             groups.setdefault((own[VERSION_OF], ""), []).append(versions[document])
+    for above, below in _in_folder_below([family for (family, _), group in groups.items() if len(group) == 1]):
+        groups[above, "/"] = groups[above, ""] + groups[below, ""]
     for family, group in [*groups.items()]:  # of one title in one folder, under other names
         title = fields[group[0].document].get(TITLE, "")
         if len(group) == 1 and title:
@@ -222,6 +225,21 @@ def versions_of(columns: Columns) -> Versions:
     threads = {document: own[THREAD] for document, own in fields.items() if THREAD in own}
     of = {version.document: group for group in several for version in group}
     return Versions(dated, of, threads, {} if columns.passages is None else dict(_sections(columns.passages)))
+
+
+def _in_folder_below(families: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield a family and the only one of its name in a folder below it, such as one for what is old.
+
+    >>> [*_in_folder_below(["a/plan", "a/old/plan", "b/plan", "fee", "x/fee", "y/fee"])]
+    [('a/plan', 'a/old/plan')]
+    """
+    below = defaultdict[str, list[str]](list)
+    for family in families:
+        folder, _, name = family.rpartition("/")
+        while folder:
+            folder = folder.rpartition("/")[0]
+            below[f"{folder}/{name}".lstrip("/")].append(family)
+    yield from ((family, below[family][0]) for family in families if len(below[family]) == 1)
 
 
 @per_snapshot
