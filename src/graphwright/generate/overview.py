@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
@@ -29,7 +28,12 @@ from graphwright.operators.query.logistic import logistic
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.search.clustering import clusters
-from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.competing_versions import (
+    agree,
+    named_versions,
+    older_versions,
+    valid_versions,
+)
 from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.search.versions import Version, Versions, versions_of
 from graphwright.text.sentences import is_statement, sentence_spans
@@ -131,10 +135,6 @@ def _head() -> Floats:
     return np.array(json.loads((WEIGHTS / "minilm-reader" / "broad.json").read_text("utf-8"))["weights"], np.float32)
 
 
-_MIN_SHARE = 0.5  # of the pairs of words of the shorter of two versions that the other has
-_COMPARED = 20  # passages of a document
-
-
 @dataclass(frozen=True, repr=False)
 class NewestVersions(Operator):
     """Leave out passages of versions of a document of which a newer version has a passage too.
@@ -153,7 +153,7 @@ class NewestVersions(Operator):
         if passages is None or not (versions.of or versions.sections):
             return state
         documents = [passage.document for passage in passages]
-        older = _older(state.graph, set(documents), versions, state.question.text)
+        older = older_versions(state.graph, set(documents), versions, state.question.text)
         sections = _older_sections(state.graph, passages.ids.tolist(), versions, state.question.text)
         if not older and not sections:
             return state
@@ -181,38 +181,13 @@ class NameVersions(Composite):
         return after.with_(answer=replace(answer, text=answer.text + text))
 
 
-def _older(graph: Graph, documents: set[str], versions: Versions, question: str) -> set[str]:
-    """Return the documents that compete with a newer version of themselves, or with one that the question names."""
-    older = set[str]()
-    for competing in competing_versions(graph, documents, versions):
-        kept = named_versions(competing, question) or competing[-1:]
-        older.update(version.document for version in competing if version not in kept)
-    return older
-
-
-def competing_versions(graph: Graph, documents: set[str], versions: Versions) -> Iterator[list[Version]]:
-    """Yield those of the documents that are versions of one another, the oldest first, where they share their words."""
-    for group in {versions.of[document] for document in documents if document in versions.of}:
-        competing = [version for version in group if version.document in documents]
-        if len(competing) > 1 and _agree(graph, group):
-            yield competing
-
-
-def named_versions(competing: Sequence[Version], question: str) -> list[Version]:
-    """Return the versions that a question names: by their id, by their number, or by a date at which they are valid."""
-    dates = [found.value for found in values_in(question) if found.value.kind == "date"]
-    valid = {v for date in dates for v in _valid(competing, date.amount, date.amount + date.precision)}
-    numbers = {*versions_in(question)}
-    return [v for v in competing if v.document in question or v.number in numbers or v in valid]
-
-
 def without_date(graph: Graph, documents: Sequence[str], question: str) -> tuple[str, list[int]]:
     """Return a question without its date, and which documents are versions that it names; none of them without one."""
     of, date = versions_of(graph.columns).of, next((f for f in values_in(question) if f.value.kind == "date"), None)
     groups = [(at, of[document]) for at, document in enumerate(documents) if date and document in of]
     named = [at for at, own in groups if documents[at] in {v.document for v in named_versions(own, question)}]
     undated = f"{question[: date.start]}{question[date.end :]}" if date else question
-    return undated, [at for at in named if _agree(graph, of[documents[at]])]
+    return undated, [at for at in named if agree(graph, of[documents[at]])]
 
 
 def _older_sections(graph: Graph, nodes: Sequence[int], versions: Versions, question: str) -> dict[int, str]:
@@ -227,7 +202,7 @@ def _older_sections(graph: Graph, nodes: Sequence[int], versions: Versions, ques
     numbers = _equalled(question, {version.number for group in series.values() for _, version in group})
     for group in (sorted(group, key=lambda pair: pair[1].first) for group in series.values()):
         states = [version for _, version in group]
-        named = [v for date in dates for v in _valid(states, date.amount, date.amount + date.precision)]
+        named = [v for date in dates for v in valid_versions(states, date.amount, date.amount + date.precision)]
         meant = [version for version in states if version.number in numbers]
         named += meant
         said = {node: asked & {*words(graph.reading(node))} for node, _ in group}
@@ -246,40 +221,12 @@ def _equalled(question: str, numbers: set[str]) -> set[str]:
     return {number for number, wanted in zip(found, relations, strict=True) if RELATIONS[wanted] == "="}
 
 
-_cache: SnapshotCache[bool] = SnapshotCache()
-
-
-def _agree(graph: Graph, group: Sequence[Version]) -> bool:
-    """Return whether the newest two have half of their words in common, as those of a series of minutes have not."""
-    first, second = (version.document for version in group[-2:])
-
-    def compute() -> bool:
-        pairs, others = _pairs(graph, first), _pairs(graph, second)
-        return len(pairs & others) >= _MIN_SHARE * min(len(pairs), len(others))
-
-    return _cache.get(graph.columns, (first, second), compute)
-
-
-def _pairs(graph: Graph, document: str) -> set[tuple[str, str]]:
-    """Return the pairs of neighbouring words without digits of a document, of its first 20 passages."""
-    assert graph.passages is not None  # versions are those of documents
-    rows = graph.passages.rows_of_document.get(document, [])[:_COMPARED]
-    found = [word for row in rows for word in words(graph.text(int(graph.passages.nodes[row])))]
-    return {pair for pair in pairwise(found) if not any(map(str.isdigit, "".join(pair)))}
-
-
-def _valid(versions: Sequence[Version], first: float, last: float) -> Sequence[Version]:
-    """Return the versions of a period, in years: those that are dated in it, else the last one before it."""
-    within = [version for version in versions if first <= version.first and version.last <= last]
-    return within or [version for version in versions if version.first < last][-1:]
-
-
 def _sentences(graph: Graph, documents: Iterable[str], versions: Versions) -> Iterator[str]:
     """Yield a sentence on each cited document of several versions, one for those that are cited together."""
     seen = set[str]()
     for document in documents:
         group = versions.of.get(document, ())
-        if document in seen or not group or not _agree(graph, group):
+        if document in seen or not group or not agree(graph, group):
             continue
         cited = [version.label for version in group if version.document in documents]
         others = [version.label for version in group if version.document not in documents]

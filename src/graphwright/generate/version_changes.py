@@ -11,13 +11,13 @@ import numpy as np
 from graphwright.constraints import AtLeast, Has
 from graphwright.data.records.versions import without_versions
 from graphwright.generate.citations import numbered, passage_text
-from graphwright.generate.overview import competing_versions, named_versions
 from graphwright.generate.quoted_sentences import Sentence, quotations, sentences_of
 from graphwright.generate.readers import MayAnswer, answered
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AnsweringReader, PassageText
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
+from graphwright.search.competing_versions import competing_versions, named_versions
 from graphwright.search.versions import Version, versions_of
 from graphwright.text.values import values_in
 from graphwright.text.words import words

@@ -64,7 +64,7 @@ def month_of(word: str) -> int:
 def _months() -> dict[str, int]:
     rows = [fold_accents(row.casefold()).split() for row in _NAMES.strip().splitlines()]
     names = {name: month for row in rows for month, name in enumerate(row, 1)}
-    longer, months = [*map(_folded, _LONGER)], dict[str, set[int]]()
+    longer, months = [fold_accents(name) for name in _LONGER], dict[str, set[int]]()
     for name, month in names.items():
         for part in (name[:_LETTERS], *longer):
             if name.startswith(part):

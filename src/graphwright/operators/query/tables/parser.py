@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
+from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AmountReader, Encoder, Floats
 from graphwright.operators.query.amounts import Event, agreement, asks_now, time_of, times_by_events
 from graphwright.operators.query.checks import parts
@@ -26,10 +28,12 @@ from graphwright.operators.query.tables.likeness import ColumnVectors, Pieces, T
 from graphwright.operators.query.tables.links import Links, TableIndex, amounts_of, question_words
 from graphwright.operators.query.tables.rows import RowSets
 from graphwright.operators.query.tables.scorer import TableScorer, evidence_of, probability_about_texts, selects_texts
+from graphwright.search.competing_versions import older_versions
 from graphwright.search.facts import Facts
 from graphwright.search.filter import is_date
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.statement_times import statement_times_of
+from graphwright.search.versions import versions_of
 from graphwright.text.values import DATE, value_of
 from graphwright.text.words import STOP_WORDS
 
@@ -45,6 +49,35 @@ class TableCandidates(NamedTuple):
     candidates: list[Candidate]
     features: Features
     vectors: Floats
+
+
+def _superseded(question: str, facts: Facts) -> frozenset[str]:
+    """Return the types whose records are all of older versions of documents, which the question does not name."""
+    documents = facts.kept("versions of tables", lambda: _versions_of_tables(facts))
+    if not documents:
+        return frozenset()
+    graph, versions = Graph(facts.columns), versions_of(facts.columns)
+    older = older_versions(graph, frozenset().union(*documents.values()), versions, question)
+    return frozenset(type for type, own in documents.items() if own <= older)
+
+
+def _versions_of_tables(facts: Facts) -> dict[str, frozenset[str]]:
+    """Return the documents of each type whose records are all of documents with several versions."""
+    records, passages, of = facts.records, facts.columns.passages, versions_of(facts.columns).of
+    if records is None or passages is None or not of:
+        return {}
+    order = np.argsort(passages.nodes)
+    rows = order[np.searchsorted(passages.nodes, records.chunk, sorter=order).clip(max=len(order) - 1)]
+    documents = np.where(passages.nodes[rows] == records.chunk, passages.document[rows], -1)
+    found = defaultdict[int, set[int]](set)
+    for type, document in np.unique([records.type, documents], axis=1).T.tolist():
+        found[type].add(document)
+    versions = {number for number, document in enumerate(passages.documents) if document in of}
+    return {
+        records.types[type]: frozenset(passages.documents[number] for number in own)
+        for type, own in found.items()
+        if own <= versions
+    }
 
 
 def _holding(table: Table, links: Links, execution: Execution, at: str) -> Where | None:
@@ -75,7 +108,8 @@ class TableQueryParser:
 
     Candidates are enumerated over the tables of which the question names most; they are scored by what of the question
     they explain and by parts that occurred with its words in training (Pasupat and Liang 2015). Candidates that give
-    the same are one, with the sum of their probabilities. A query that chooses mails, messages, clauses or documents by
+    the same are one, with the sum of their probabilities. Tables of older versions of documents are left out, unless
+    the question names the version. A query that chooses mails, messages, clauses or documents by
     words of their texts is the less probable, the less the question asks about texts (`probability_about_texts`).
 
     `encoder`: the embedded one, MiniLM(), whose vectors the weights are for; `amounts`: MiniLMAmounts(). `tables`: how
@@ -149,7 +183,12 @@ class TableQueryParser:
         facts = execution.facts
         index = table_index_of(facts)
         pieces = Pieces.of([word.text for word in question_words(question)], self._vectors)
-        linked = index.links(question, frequency, self.tables)
+        old = _superseded(question, facts)
+        linked = {
+            number: links
+            for number, links in index.links(question, frequency, self.tables * (2 if old else 1)).items()
+            if index.tables[number].type not in old
+        }
         types = frozenset(index.tables[number].type for number in linked)
         for number, links in linked.items():
             table = index.tables[number]
