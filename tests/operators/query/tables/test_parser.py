@@ -1,9 +1,13 @@
 """The parser of questions over tables: it chooses the table, scores and abstains by probability."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.operators.query.tables.tickets import facts_of, ticket_facts
 
+from graphwright import Index
+from graphwright.data.documents import read_documents
 from graphwright.errors import OptionError
 from graphwright.models import MiniLM, MiniLMAmounts
 from graphwright.models.fake import HashEncoder
@@ -84,3 +88,24 @@ def test_parse_table_without_candidates_gives_none(monkeypatch: pytest.MonkeyPat
     """So is a table whose rows that hold at a date lack the cell that is named."""
     monkeypatch.setattr(parser, "Enumeration", lambda sets, tables: iter(()))
     assert PARSER.parse("How many tickets are open?", ticket_facts()) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "price"),
+    [
+        ("What is the pint of Harrier?", "5.10"),
+        ("What was the pint of Harrier in 2025?", "4.70"),
+        ("Which beer has a pint of less than 5?", "Curlew"),
+    ],
+)
+def test_parse_table_of_an_older_version_is_searched_only_where_it_is_named(
+    question: str, price: str, tmp_path: Path
+) -> None:
+    for year, harrier, curlew in ((2025, "4.70", "4.30"), (2026, "5.10", "4.60")):
+        table = f"| Beer | Pint |\n|---|---|\n| Harrier | {harrier} |\n| Curlew | {curlew} |\n"
+        (tmp_path / f"prices {year}.md").write_text(f"# Prices from 1 April {year}\n\n{table}")
+    with Index.create(tmp_path / "ix", encoder=HashEncoder()) as index:
+        index.add([*read_documents([tmp_path / f"prices {year}.md" for year in (2025, 2026)], print)])
+        facts = Facts.of(index.graph)
+        found = execute(PARSER.parse(question, facts)[0].query, facts)
+        assert facts.texts(found) == [price]
