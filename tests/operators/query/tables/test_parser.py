@@ -90,8 +90,18 @@ def test_parse_table_without_candidates_gives_none(monkeypatch: pytest.MonkeyPat
     assert PARSER.parse("How many tickets are open?", ticket_facts()) == []
 
 
+def price_lists(folder: Path, title: str) -> Facts:
+    """Return the facts of two versions of a price list, whose titles may have the year."""
+    for year, harrier, curlew in ((2025, "4.70", "4.30"), (2026, "5.10", "4.60")):
+        table = f"| Beer | Pint |\n|---|---|\n| Harrier | {harrier} |\n| Curlew | {curlew} |\n"
+        (folder / f"prices {year}.md").write_text(f"# {title.format(year=year)}\n\n{table}")
+    with Index.create(folder / "ix", encoder=HashEncoder()) as index:
+        index.add([*read_documents(sorted(folder.glob("*.md")), print)])
+        return Facts.of(index.graph)
+
+
 @pytest.mark.parametrize(
-    ("question", "price"),
+    ("question", "answer"),
     [
         ("What is the pint of Harrier?", "5.10"),
         ("What was the pint of Harrier in 2025?", "4.70"),
@@ -99,13 +109,11 @@ def test_parse_table_without_candidates_gives_none(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_parse_table_of_an_older_version_is_searched_only_where_it_is_named(
-    question: str, price: str, tmp_path: Path
+    question: str, answer: str, tmp_path: Path
 ) -> None:
-    for year, harrier, curlew in ((2025, "4.70", "4.30"), (2026, "5.10", "4.60")):
-        table = f"| Beer | Pint |\n|---|---|\n| Harrier | {harrier} |\n| Curlew | {curlew} |\n"
-        (tmp_path / f"prices {year}.md").write_text(f"# Prices from 1 April {year}\n\n{table}")
-    with Index.create(tmp_path / "ix", encoder=HashEncoder()) as index:
-        index.add([*read_documents([tmp_path / f"prices {year}.md" for year in (2025, 2026)], print)])
-        facts = Facts.of(index.graph)
-        found = execute(PARSER.parse(question, facts)[0].query, facts)
-        assert facts.texts(found) == [price]
+    facts = price_lists(tmp_path, "Prices from 1 April {year}")
+    assert facts.texts(execute(PARSER.parse(question, facts)[0].query, facts)) == [answer]
+
+
+def test_parse_table_of_two_versions_is_not_searched(tmp_path: Path) -> None:
+    assert PARSER.parse("What is the pint of Harrier?", price_lists(tmp_path, "Prices")) == []

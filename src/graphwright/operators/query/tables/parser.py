@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.errors import OptionError
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AmountReader, Encoder, Floats
@@ -52,17 +53,20 @@ class TableCandidates(NamedTuple):
 
 
 def _superseded(question: str, facts: Facts) -> frozenset[str]:
-    """Return the types whose records are all of older versions of documents, which the question does not name."""
+    """Return the types of tables of which some are of an older version of a document that the question does not name.
+
+    A table of several versions, as of workbooks with the same sheet, is left out whole: its sums count things twice.
+    """
     documents = facts.kept("versions of tables", lambda: _versions_of_tables(facts))
     if not documents:
         return frozenset()
     graph, versions = Graph(facts.columns), versions_of(facts.columns)
     older = older_versions(graph, frozenset().union(*documents.values()), versions, question)
-    return frozenset(type for type, own in documents.items() if own <= older)
+    return frozenset(type for type, own in documents.items() if not own.isdisjoint(older))
 
 
 def _versions_of_tables(facts: Facts) -> dict[str, frozenset[str]]:
-    """Return the documents of each type whose records are all of documents with several versions."""
+    """Return the documents of each type of rows whose records are all of documents with several versions."""
     records, passages, of = facts.records, facts.columns.passages, versions_of(facts.columns).of
     if records is None or passages is None or not of:
         return {}
@@ -76,7 +80,7 @@ def _versions_of_tables(facts: Facts) -> dict[str, frozenset[str]]:
     return {
         records.types[type]: frozenset(passages.documents[number] for number in own)
         for type, own in found.items()
-        if own <= versions
+        if own <= versions and records.types[type] not in (CLAUSE, DOCUMENT, MAIL, MESSAGE)
     }
 
 
@@ -108,8 +112,8 @@ class TableQueryParser:
 
     Candidates are enumerated over the tables of which the question names most; they are scored by what of the question
     they explain and by parts that occurred with its words in training (Pasupat and Liang 2015). Candidates that give
-    the same are one, with the sum of their probabilities. Tables of older versions of documents are left out, unless
-    the question names the version. A query that chooses mails, messages, clauses or documents by
+    the same are one, with the sum of their probabilities. Tables with rows of older versions of documents are left
+    out, unless the question names the version. A query that chooses mails, messages, clauses or documents by
     words of their texts is the less probable, the less the question asks about texts (`probability_about_texts`).
 
     `encoder`: the embedded one, MiniLM(), whose vectors the weights are for; `amounts`: MiniLMAmounts(). `tables`: how
