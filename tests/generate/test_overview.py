@@ -253,9 +253,10 @@ def test_quotations_of_a_thread_begin_with_the_newest_mail_with_another_day(tmp_
 def test_quotation_of_a_mail_comes_with_what_a_later_mail_says_of_the_same(
     tmp_path: Path, reply: str, score: float, is_quoted: bool
 ) -> None:
-    mails = {"1": (*MAILS["1"][:-1], "The crane comes on 9 March."), "2": (*MAILS["2"][:-1], reply)}
-    answer = quoted_of_thread(tmp_path, mails, {"9 March": 0.9, reply: score}, "9 March")
-    assert (reply in [cited.text for cited in answer.citations]) == is_quoted
+    first = "The crane comes on 9 March. The rent is due on 20 March."
+    mails = {"1": (*MAILS["1"][:-1], first), "2": (*MAILS["2"][:-1], reply)}
+    answer = quoted_of_thread(tmp_path, mails, {"9 March": 0.9, "rent": 0.04, reply: score}, "9 March")
+    assert {cited.text for cited in answer.citations} == {"The crane comes on 9 March.", *[reply] * is_quoted}
 
 
 def quoted_of_thread(

@@ -68,7 +68,9 @@ def said_later(
     The words are weighted by rarity. As good as them are: in a thread of mails, a value of the kind of `asked`;
     elsewhere the value itself beside another, as in "8, not 12".
     """
-    places = [(name, at, first + s.start) for s in sentences for name, at, first, _ in [series[s.passage]]]
+    places = [
+        (name, at, 0 if mail else first + s.start) for s in sentences for name, at, first, mail in [series[s.passage]]
+    ]
     own = places[best]
     proper = [
         s.kind not in ("heading", "header") and not text.endswith(ASKS)
@@ -78,7 +80,7 @@ def said_later(
     said = [{word for word in words(text) if not any(map(str.isdigit, word))} for text in texts]
     weights = word_weights(texts[best], said)
     shares = np.array([sum(weights[word] for word in weights.keys() & each) for each in said])
-    is_mail = series[sentences[best].passage].is_mail
+    is_mail = series[sentences[best].passage].is_mail  # then what the same mail says is no later
     has = np.array(
         [has_kind(text, asked) if is_mail else _repeats(text, asked) and differs(text, asked) for text in texts], bool
     )
