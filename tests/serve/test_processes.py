@@ -42,12 +42,12 @@ class Pair:
 
     @property
     def ready(self) -> int:
-        count: int = self.running.app.state.server.processes.ready
+        count: int = self.running.app.state.server.catalog.answers.ready
         return count
 
     def kill_busy(self) -> None:
         """Kill the process that answers a question."""
-        (busy,) = (each for each in self.running.app.state.server.processes._processes if each.calls)
+        (busy,) = (each for each in self.running.app.state.server.catalog.answers._processes if each.calls)
         busy.kill()
 
 

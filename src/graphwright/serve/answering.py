@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,18 +24,14 @@ from graphwright.models import LLM, Cancellation, NamedEncoder
 from graphwright.operators import Run
 from graphwright.operators.run import NOT_FOLLOWED
 from graphwright.search.snapshot import SnapshotCache
-from graphwright.serve.catalog import Catalog, warm_up
+from graphwright.serve.catalog import Catalog, Send, Work, warm_up
 from graphwright.serve.failures import WatchedLLM
 from graphwright.serve.logs import REQUEST_ID, configure_logging
 
 _log = logging.getLogger("graphwright.serve")
 
-Send = Callable[[str, Any], None]
-"""Takes what work reports before its result: the kind and the data of an event, or of a failed call of a model."""
 FAILED_CALL = "failed call"
 """The kind of a report of a failed call of a language model; its data are the reason."""
-Work = Callable[[Index, Cancellation, Send], Any]
-"""What is asked of an index. It pickles, and so does its result, to be done in any process."""
 
 
 @dataclass(frozen=True)
@@ -92,33 +88,24 @@ class Asking(Retrieving):
         return told
 
 
-@dataclass(frozen=True)
-class Comparing:
-    """Work that answers a question by several methods, one after the other, each once it is warmed up."""
-
-    asked: tuple[Asking, ...]
-
-    def __call__(self, index: Index, cancel: Cancellation, send: Send) -> list[dict[str, Any]]:
-        for each in self.asked:
-            if not method_named(each.method).required:
-                search = partial(index.retrieve, each.question, each.method, run=run_of(cancel))
-                _searched.get(index.graph.columns, each.method, lambda search=search: bool(search()))  # type: ignore[misc]
-        return [each(index, cancel, send) for each in self.asked]
-
-
 _models = dict[str, LLM]()  # that other processes have sent
 _searched: SnapshotCache[bool] = SnapshotCache()  # by method
 
 
-@dataclass(frozen=True)
-class Querying:
-    """Work that runs a query exactly."""
+def compare(asked: Sequence[Asking], index: Index, cancel: Cancellation, send: Send) -> list[dict[str, Any]]:
+    """Answer a question by several methods, one after the other, each once it is warmed up."""
+    for each in asked:
+        if not method_named(each.method).required:
+            search = partial(index.retrieve, each.question, each.method, run=run_of(cancel))
+            _searched.get(index.graph.columns, each.method, lambda search=search: bool(search()))  # type: ignore[misc]
+    return [each(index, cancel, send) for each in asked]
 
-    query: str
-    filter: Mapping[str, Any] | None
 
-    def __call__(self, index: Index, cancel: Cancellation, send: Send) -> dict[str, Any]:
-        return index.query(self.query, filter=self.filter).to_dict()
+def query(
+    text: str, filter: Mapping[str, Any] | None, index: Index, cancel: Cancellation, send: Send
+) -> dict[str, Any]:
+    """Run a query exactly."""
+    return index.query(text, filter=filter).to_dict()
 
 
 def run_of(cancel: Cancellation) -> Run:

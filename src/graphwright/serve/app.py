@@ -169,7 +169,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server: Server = app.state.server
 
     def warm_up() -> None:
-        server.processes.wait()
+        server.catalog.answers.wait()
         server.catalog.warm_up()
 
     async def warm() -> None:
@@ -179,8 +179,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server.jobs.start()
     warming = asyncio.create_task(warm())
     try:
-        watching = SourceWatch(server.catalog, server.jobs, server.settings)
-        with server.processes.running(), server.catalog.refreshing(server.settings.poll_seconds), watching.running():
+        catalog, watching = server.catalog, SourceWatch(server.catalog, server.jobs, server.settings)
+        with catalog.answers.running(), catalog.refreshing(server.settings.poll_seconds), watching.running():
             async with app.state.mcp.running():
                 yield
     finally:

@@ -13,7 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from graphwright.extract import EXTRACTORS, Extractor, Schema, extractor_of
 from graphwright.files import write_text
 from graphwright.graph import Kind
 from graphwright.methods.registry import make_method
-from graphwright.models import NamedEncoder, encoder_of
+from graphwright.models import Cancellation, NamedEncoder, encoder_of
 from graphwright.models.registry import EMBEDDED
 from graphwright.remote import pull
 from graphwright.search import Snapshot
@@ -93,8 +93,16 @@ def tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
     return call
 
 
+Send = Callable[[str, Any], None]
+"""Takes what work reports before its result: the kind and the data of an event, or of a failed call of a model."""
+Work = Callable[[Index, Cancellation, Send], Any]
+"""What is asked of an index. It pickles, and so does its result, to be done in any process."""
+
+
 class Answers:
-    """Where the questions to indexes are answered: here, in the own process."""
+    """Where the questions to indexes are answered: here, in the own process, which needs no preparation."""
+
+    ready = 1  # the number of processes that have opened the indexes
 
     def warm_up(self, index: Index, snapshot: Snapshot) -> None:
         """Search a new snapshot of an index before questions are answered from it. Raises StoreError."""
@@ -102,6 +110,18 @@ class Answers:
 
     def close(self, index: Index) -> None:
         """Answer no more questions to an index, which is deleted."""
+
+    def do(self, index: Index, work: Work, cancel: Cancellation, send: Send) -> Any:
+        """Do the work on an index; `send` takes its reports."""
+        return work(index, cancel, send)
+
+    def wait(self) -> None:
+        """Wait until every process is ready, or the block of `running` ends."""
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run the processes during the block."""
+        yield
 
 
 _RECORD = "served.json"

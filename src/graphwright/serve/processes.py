@@ -22,8 +22,8 @@ from graphwright.errors import ModelError
 from graphwright.models import Cancellation
 from graphwright.search import Snapshot
 from graphwright.serve import answering
-from graphwright.serve.answering import ERROR, READY, RESULT, Call, Reply, Send, Work
-from graphwright.serve.catalog import Answers, Catalog
+from graphwright.serve.answering import ERROR, READY, RESULT, Call, Reply
+from graphwright.serve.catalog import Answers, Catalog, Send, Work
 from graphwright.serve.logs import REQUEST_ID
 from graphwright.serve.problems import ServeError, ShuttingDownError
 
@@ -46,24 +46,6 @@ class ProcessLostError(ServeError):
         )
 
 
-class OwnProcess(Answers):
-    """The process of the server, as the one that answers."""
-
-    ready = 1
-
-    def do(self, index: Index, work: Work, cancel: Cancellation, send: Send) -> Any:
-        """Do the work on an index; `send` takes its reports."""
-        return work(index, cancel, send)
-
-    def wait(self) -> None:
-        """Do nothing: it is ready."""
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Do nothing."""
-        yield
-
-
 class Processes(Answers):
     """Processes that answer questions; each question goes to the one with the fewest."""
 
@@ -72,7 +54,7 @@ class Processes(Answers):
         self._processes = [_Process(catalog, log_format, self._ended) for _ in range(number)]
 
     @property
-    def ready(self) -> int:
+    def ready(self) -> int:  # type: ignore[override]
         """The number of processes that have opened the indexes."""
         return sum(process.ready.is_set() for process in self._processes)
 

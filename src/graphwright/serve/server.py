@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
@@ -13,15 +14,17 @@ from graphwright.errors import OptionError
 from graphwright.generate import Message
 from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
+from graphwright.serve import answering
 from graphwright.serve.added_models import AddedModels
-from graphwright.serve.answering import FAILED_CALL, Asking, Comparing, Querying, Retrieving, Work
+from graphwright.serve.answering import FAILED_CALL, Asking, Retrieving
 from graphwright.serve.authentication import RateLimits, granted
-from graphwright.serve.catalog import Catalog
+from graphwright.serve.catalog import Answers, Catalog, Work
 from graphwright.serve.failures import WatchedLLM
 from graphwright.serve.jobs.queue import Jobs
+from graphwright.serve.jobs.table import Job
 from graphwright.serve.keys import Key, Keys
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.processes import OwnProcess, Processes
+from graphwright.serve.processes import Processes
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.serve.telemetry import Telemetry
 from graphwright.serve.workers import Lane, Workers
@@ -39,14 +42,12 @@ class Library:
     workers: Workers
     jobs: Jobs
     telemetry: Telemetry
-    processes: Processes | OwnProcess
 
     @classmethod
     def of(cls, catalog: Catalog, settings: ServeSettings, added: AddedModels | None = None) -> Library:
         """Return the library of open indexes. `added`: further models that every question may choose."""
-        number = settings.processes
-        processes = OwnProcess() if number == 1 else Processes(number, catalog, settings.log_format)
-        catalog.answers = processes
+        if (number := settings.processes) > 1:
+            catalog.answers = Processes(number, catalog, settings.log_format)
         folders, telemetry = {name: index.path for name, index in catalog.items()}, Telemetry(settings.data)
         models = AnswerModels(
             settings.llm, settings.model_servers, folders, telemetry.fail_call, settings.models, number
@@ -56,7 +57,7 @@ class Library:
         for name, record in catalog.records.items():
             models.choose(name, record.model)
         workers = Workers(max(settings.threads, number), settings.llm_threads, settings.queue, settings.timeout)
-        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models), telemetry, processes)
+        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models), telemetry)
 
     def visible(self, grant: Key) -> list[str]:
         """Return the names of the indexes that a grant sees."""
@@ -70,7 +71,8 @@ class Library:
 
     def query(self, index: Index, query: str, filter: Mapping[str, Any] | None, cancel: Cancellation) -> dict[str, Any]:
         """Return what a query gives (see `Index.query`)."""
-        reply: dict[str, Any] = self.processes.do(index, Querying(query, filter), cancel, lambda kind, data: None)
+        work = partial(answering.query, query, filter)
+        reply: dict[str, Any] = self.catalog.answers.do(index, work, cancel, lambda kind, data: None)
         return reply
 
     def facts(self, name: str) -> dict[str, Any]:
@@ -135,9 +137,13 @@ class Call:
         """Run work in a thread, until the client disconnects; see `Workers.run`."""
         return await self.server.workers.run(work, self.request, lane=lane)
 
-    async def submit(self, kind: str, task: Mapping[str, Any]) -> dict[str, Any]:
-        """Queue a job on the index; return the reply that names it."""
-        return {"job": (await self.run(lambda _: self.server.jobs.submit(self.ix, kind, task))).to_dict(self.ix)}
+    async def submit(self, kind: str, task: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """Queue a job on the index, with a task or one that is made in a thread; return the reply that names it."""
+
+        def queue(_: Cancellation) -> Job:
+            return self.server.jobs.submit(self.ix, kind, task() if callable(task) else task)
+
+        return {"job": (await self.run(queue)).to_dict(self.ix)}
 
 
 async def call_of(ix: str, server: ServerOf, request: Request) -> Call:
@@ -159,7 +165,7 @@ class Query:
     asked: Asking
     llm: WatchedLLM | None
     report: Callable[[Mapping[str, Any]], None]
-    processes: Processes | OwnProcess
+    answers: Answers
 
     @property
     def lane(self) -> Lane:
@@ -193,7 +199,8 @@ class Query:
 
     def compare(self, others: Sequence[Query], cancel: Cancellation) -> list[dict[str, Any]]:
         """Return the answers of this query and of others to the same index, which differ in their methods."""
-        replies: list[dict[str, Any]] = self._done(Comparing((self.asked, *(other.asked for other in others))), cancel)
+        asked = (self.asked, *(other.asked for other in others))
+        replies: list[dict[str, Any]] = self._done(partial(answering.compare, asked), cancel)
         for reply in replies:
             self.report(reply)
         return replies
@@ -205,7 +212,7 @@ class Query:
             elif on_event is not None:
                 on_event(Event(kind, data))
 
-        return self.processes.do(self.index, work, cancel, send)
+        return self.answers.do(self.index, work, cancel, send)
 
 
 def query_to(
@@ -240,4 +247,4 @@ def query_to(
     settings = library.settings
     told = "\n".join(part for part in (settings.instruction, instruction) if part.strip())
     asked = Asking(question, name, top_k, filter, llm and llm.llm, settings.deadline, told, for_admin)
-    return Query(opened, asked, llm, report, library.processes)
+    return Query(opened, asked, llm, report, library.catalog.answers)

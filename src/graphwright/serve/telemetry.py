@@ -148,7 +148,7 @@ class Gauges(Collector):
         """Yield the gauges."""
         pending = self._server.workers.pending
         yield GaugeMetricFamily("graphwright_queue", "Requests that are computed or wait.", pending)
-        yield GaugeMetricFamily("graphwright_processes", "Processes that answer.", self._server.processes.ready)
+        yield GaugeMetricFamily("graphwright_processes", "Processes that answer.", self._server.catalog.answers.ready)
         jobs = GaugeMetricFamily("graphwright_jobs", "Jobs of the last week.", labels=["index", "state"])
         with suppress(StoreError):  # the file of jobs is busy
             for labels, number in self._server.jobs.counts().items():

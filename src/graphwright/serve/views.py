@@ -21,7 +21,7 @@ from graphwright.operators import Run
 from graphwright.operators.search.nearest import nodes_near
 from graphwright.search import Facts, Snapshot
 from graphwright.search.name_index import name_index_of
-from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.snapshot import SnapshotCache, per_snapshot
 from graphwright.search.versions import versions_of, years_of
 from graphwright.serve.problems import NotFoundError
 
@@ -135,8 +135,6 @@ _WIDER = 4  # times as many of the best connected are sorted by type
 _VALUES = ("number", "date")
 MAX_EDGES = 6  # maximum length of a path
 _MAX_TYPES = 200
-_entity_edges: SnapshotCache[Csr] = SnapshotCache()
-_types: SnapshotCache[list[dict[str, Any]]] = SnapshotCache()
 
 
 def entities(snapshot: Snapshot, query: str, limit: int, type: str = "") -> list[dict[str, Any]]:
@@ -161,15 +159,12 @@ def entities(snapshot: Snapshot, query: str, limit: int, type: str = "") -> list
     return [_summary(graph, node) for node in nodes]
 
 
-def types(graph: Graph) -> list[dict[str, Any]]:
+@per_snapshot
+def types(columns: Columns) -> list[dict[str, Any]]:
     """Return the types that `entities` takes with the numbers of their entities, the most frequent first."""
-
-    def compute() -> list[dict[str, Any]]:
-        facts = Facts.of(graph)
-        known, counts = set(facts.types), facts.types_of(np.flatnonzero(graph.columns.kinds != Kind.CHUNK))
-        return [{"name": name, "count": count} for name, count in counts.items() if name in known][:_MAX_TYPES]
-
-    return _types.get(graph.columns, "types", compute)
+    facts = Facts(columns)
+    known, counts = set(facts.types), facts.types_of(np.flatnonzero(columns.kinds != Kind.CHUNK))
+    return [{"name": name, "count": count} for name, count in counts.items() if name in known][:_MAX_TYPES]
 
 
 def _best_connected(graph: Graph, candidates: Ints, limit: int) -> list[int]:
@@ -290,12 +285,9 @@ def _described(graph: Graph, walk: list[int]) -> list[dict[str, Any]]:
     return parts
 
 
+@per_snapshot
 def _adjacency(columns: Columns) -> Csr:
     """Return the distinct neighbours of each node over edges between two entities."""
-
-    def compute() -> Csr:
-        edges: Ints = np.arange(len(columns.heads))
-        edges = edges[columns.between_entities(edges)]
-        return undirected(len(columns.names), columns.heads[edges], columns.tails[edges])
-
-    return _entity_edges.get(columns, "adjacency", compute)
+    edges: Ints = np.arange(len(columns.heads))
+    edges = edges[columns.between_entities(edges)]
+    return undirected(len(columns.names), columns.heads[edges], columns.tails[edges])

@@ -115,12 +115,12 @@ async def remove(document: DocumentPath, call: CallOf) -> Any:
     """Remove a document. The graph becomes the one that would have been built without it."""
     id = document_id(document)
 
-    def queue(_: Cancellation) -> Job:
+    def task() -> dict[str, Any]:
         call.server.jobs.check_writable(call.ix)
         views.check_removable(call.index, id)
-        return call.server.jobs.submit(call.ix, "remove", {"ids": [id]})
+        return {"ids": [id]}
 
-    return {"job": (await call.run(queue)).to_dict(call.ix)}
+    return await call.submit("remove", task)
 
 
 @router.post("/sync", status_code=202, response_model=replies.QueuedReply, dependencies=_WRITE)
@@ -253,7 +253,7 @@ async def sources(call: CallOf) -> Any:
 @graph_router.get("/types", response_model=replies.TypesReply)
 async def types(call: CallOf) -> Any:
     """List the types of entities with the numbers of these."""
-    return {"types": await call.run(lambda _: views.types(call.index.graph))}
+    return {"types": await call.run(lambda _: views.types(call.index.graph.columns))}
 
 
 @graph_router.get("/filters", response_model=replies.FiltersReply)

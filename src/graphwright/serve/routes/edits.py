@@ -8,9 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from graphwright.errors import DataError, OptionError
-from graphwright.models import Cancellation
 from graphwright.serve.authentication import GrantOf, require
-from graphwright.serve.jobs.table import Job
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.schemas.answers import Body, Reply
 from graphwright.serve.schemas.documents import QueuedReply
@@ -105,12 +103,11 @@ async def import_edits(body: ImportBody, call: CallOf) -> Any:
     """
     made = [_edit(number, value) for number, value in enumerate(body.edits, start=1)]
 
-    def queue(_: Cancellation) -> Job:
+    def task() -> dict[str, Any]:
         known = {edit.id for edit in call.index.edits()}
-        new = [edit.to_dict() for edit in made if edit.id not in known]
-        return call.server.jobs.submit(call.ix, "edit", {"edits": new, "strict": False})
+        return {"edits": [edit.to_dict() for edit in made if edit.id not in known], "strict": False}
 
-    return {"job": (await call.run(queue)).to_dict(call.ix)}
+    return await call.submit("edit", task)
 
 
 def _edit(number: int, value: object) -> Edit:
@@ -124,12 +121,12 @@ def _edit(number: int, value: object) -> Edit:
 async def undo(id: str, call: CallOf) -> Any:
     """Undo an edit. The graph becomes the one that would have been built without it."""
 
-    def queue(_: Cancellation) -> Job:
+    def task() -> dict[str, Any]:
         if all(edit.id != id for edit in call.index.edits()):
             raise NotFoundError(f"There is no edit {id!r} in this index. GET /v1/indexes/{call.ix}/edits lists them.")
-        return call.server.jobs.submit(call.ix, "undo", {"ids": [id]})
+        return {"ids": [id]}
 
-    return {"job": (await call.run(queue)).to_dict(call.ix)}
+    return await call.submit("undo", task)
 
 
 @router.get("/duplicates", response_model=DuplicatesReply, dependencies=_READ)

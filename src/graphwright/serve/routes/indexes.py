@@ -15,10 +15,8 @@ from pydantic import Field
 from graphwright import Index
 from graphwright.errors import OptionError, counted, meant
 from graphwright.extract import Excerpt
-from graphwright.models import Cancellation
 from graphwright.serve.authentication import ForbiddenError, GrantOf, require
 from graphwright.serve.catalog import Record
-from graphwright.serve.jobs.table import Job
 from graphwright.serve.jobs.uploads import clean_name
 from graphwright.serve.routes.documents import MaxCost, MaxTokens, budget_of, estimated_work
 from graphwright.serve.routes.extraction import Toml, schema_of
@@ -142,18 +140,18 @@ async def rebuild(body: RebuildBody, call: CallOf, max_tokens: MaxTokens = None,
     Questions are answered as before until the new one is complete. Where a language model would have to read chunks
     again, nothing is done without `yes`: see the estimate first.
     """
-    task = {"encoder": body.encoder, "settings": body.settings, **budget_of(call, max_tokens, max_cost)}
+    limits = budget_of(call, max_tokens, max_cost)
 
-    def queue(_: Cancellation) -> Job:
+    def task() -> dict[str, Any]:
         paid = _paid(body, call)
         if paid and not body.yes:
             raise OptionError(
                 f"a language model would have to read {counted(len(paid), 'chunk')} of {call.ix} again; nothing was "
                 f'changed. See the cost: POST /v1/indexes/{call.ix}/rebuild/estimate. Go on: add "yes": true.'
             )
-        return call.server.jobs.submit(call.ix, "rebuild", task)
+        return {"encoder": body.encoder, "settings": body.settings, **limits}
 
-    return {"job": (await call.run(queue)).to_dict(call.ix)}
+    return await call.submit("rebuild", task)
 
 
 def _paid(body: RebuildBody, call: Call) -> list[Excerpt]:
