@@ -36,7 +36,7 @@ from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RE
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.operators import Composed, Operator, Run
 from graphwright.search import Facts
-from graphwright.serve.feedback import Entry, Feedback, Quote
+from graphwright.serve.feedback import Feedback, FeedbackBody, Quote
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "frameworks")
@@ -148,8 +148,10 @@ def evaluate_inputs() -> None:
     Path("musique/questions.jsonl").write_text(next(blocks("docs/evaluate.md"))["code"], encoding="utf-8")
     assert graphwright("index", "docs", "--into", "my-index").returncode == 0
     with package.Index.open("my-index") as index, contextlib.closing(Feedback(Path("data"))) as feedback:
-        quotes = (Quote("mur.txt", rivers["mur.txt"]),)
-        feedback.add(index, Entry("What flows through Graz?", "helpful", answers=("the Mur",), quotes=quotes))
+        quotes, answers = (Quote(document="mur.txt", quote=rivers["mur.txt"]),), ("the Mur",)
+        question = "What flows through Graz?"
+        said = FeedbackBody(question=question, verdict="helpful", answers=answers, quotes=quotes)
+        feedback.add(index, said, "Ida")
 
 
 def data_inputs() -> None:

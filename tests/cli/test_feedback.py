@@ -12,7 +12,7 @@ from tests.cli.command import graphwright
 from graphwright import Index
 from graphwright.evaluate import GateFit
 from graphwright.evaluate import gate as gates
-from graphwright.serve.feedback import FEEDBACK_FILE, Entry, Feedback, Quote
+from graphwright.serve.feedback import FEEDBACK_FILE, Feedback, FeedbackBody, Quote
 
 RIVER = "On which river does Graz lie?"
 
@@ -24,8 +24,10 @@ def folder(tmp_path: Path) -> Path:
         index.add(
             [{"id": "graz.md", "text": "Graz lies on the Mur."}, {"id": "linz.md", "text": "Linz is in Austria."}]
         )
-        feedback.add(index, Entry("Who?", "wrong"))
-        feedback.add(index, Entry(RIVER, "helpful", "Mur", ("Mur",), (Quote("graz.md", "Graz lies on the Mur."),)))
+        feedback.add(index, FeedbackBody(question="Who?", verdict="wrong"), "Ida")
+        quotes = (Quote(document="graz.md", quote="Graz lies on the Mur."),)
+        said = FeedbackBody(question=RIVER, verdict="helpful", answer="Mur", answers=("Mur",), quotes=quotes)
+        feedback.add(index, said, "Ida")
     return tmp_path / "index"
 
 

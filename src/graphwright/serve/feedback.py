@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from graphwright import Index
 from graphwright.errors import GraphwrightError, OptionError, cut
 from graphwright.serve.database import Database
 from graphwright.serve.jobs.table import new_id, now
+from graphwright.serve.schemas.answers import Body, Question
 
 FEEDBACK_FILE = "feedback.sqlite"  # name of the file in the data folder
 MAX_ENTRIES, MAX_CHARACTERS = 10_000, 50_000_000  # the most entries of an index, and characters of them
@@ -28,32 +30,37 @@ _TABLES = """CREATE TABLE IF NOT EXISTS feedback (
 ) STRICT; CREATE INDEX IF NOT EXISTS feedback_path ON feedback (path); PRAGMA secure_delete = ON;"""
 
 
-@dataclass(frozen=True)
-class Quote:
-    """Text of a document that an answer cites, or that holds the answer: then it is `right`."""
+class Quote(Body):
+    """Text of a document that the answer cites, or that holds the right answer."""
 
-    document: str
-    quote: str
-    right: bool = True
+    document: Annotated[str, Field(min_length=1, max_length=1_000, description="The document's id.")]
+    quote: Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S", description="Its text, unchanged.")]
+    right: Annotated[bool, Field(description="Whether it holds the answer.")] = True
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What somebody said of an answer.
+class FeedbackBody(Body):
+    """What a reader says of an answer."""
 
-    `verdict`: "helpful" or "wrong". `answer`: the text that was shown. `answers`: right answers, alternatives of each
-    other. `by`: name of the key that it came with. `given`: the time, in ISO 8601.
-    """
+    question: Question
+    verdict: Literal["helpful", "wrong"]
+    answer: Annotated[str, Field(max_length=20_000, description="The text of the answer that was shown.")] = ""
+    answers: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"\S")], ...],
+        Field(max_length=10, description="Right answers, alternatives of each other.", examples=[["Mur"]]),
+    ] = ()
+    quotes: Annotated[
+        tuple[Quote, ...],
+        Field(max_length=50, description="What the answer cites, and what holds the right answer.", examples=[[]]),
+    ] = ()
+    comment: Annotated[str, Field(max_length=2_000)] = ""
 
-    question: str
-    verdict: str
-    answer: str = ""
-    answers: tuple[str, ...] = ()
-    quotes: tuple[Quote, ...] = ()
-    comment: str = ""
-    by: str = ""
-    id: str = ""
-    given: str = ""
+
+class Entry(FeedbackBody):
+    """Feedback that is kept."""
+
+    id: str
+    given: Annotated[str, Field(description="When it was given.")]
+    by: Annotated[str, Field(description="Name of the key that it came with.")]
 
     @property
     def right(self) -> tuple[Quote, ...]:
@@ -67,16 +74,16 @@ class Feedback(Database):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / FEEDBACK_FILE, _TABLES)
 
-    def add(self, index: Index, entry: Entry) -> Entry:
-        """Keep an entry; return it with id and time. Raises OptionError for a quote not in its document, or no room."""
+    def add(self, index: Index, said: FeedbackBody, by: str) -> Entry:
+        """Keep feedback; return it with id and time. Raises OptionError for a quote not in its document, or no room."""
         text, path = _texts(index), _key(index.path)
-        for quote in entry.quotes:
+        for quote in said.quotes:
             if quote.quote not in text(quote.document):
                 raise OptionError(
                     f"{quote.document!r} has no text {cut(quote.quote, 80)!r}. Quote a document as a citation does."
                 )
-        kept = replace(entry, id=new_id(), given=now())
-        record = json.dumps(asdict(kept))
+        kept = Entry(**said.model_dump(), id=new_id(), given=now(), by=by)
+        record = json.dumps(kept.model_dump())
         with self.lock:
             query = "SELECT count(*), coalesce(sum(length(entry)), 0) FROM feedback WHERE path = ?"
             [(count, characters)] = self.execute(query, path)
@@ -117,7 +124,7 @@ class Feedback(Database):
 
     def _entries(self, index: Path) -> list[Entry]:
         rows = self.execute("SELECT entry FROM feedback WHERE path = ? ORDER BY rowid", _key(index))
-        return [_entry(json.loads(text)) for (text,) in rows]
+        return [Entry.model_validate_json(text) for (text,) in rows]
 
     def _delete(self, index: Path, ids: list[str]) -> bool:
         """Delete entries of an index; return whether there were any."""
@@ -133,8 +140,9 @@ def question_set(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
 
     `gold_ids` are the documents of the right passages. Of several entries about a question the last one counts.
 
-    >>> wrong = Entry("What flows through Graz?", "wrong", answers=("Mur",), quotes=(Quote("a.md", "the Mur"),), id="7")
-    >>> for question in question_set([Entry("Who?", "wrong"), wrong]): question["answers"], question["gold_ids"]
+    >>> facts = {"question": "What flows through Graz?", "verdict": "wrong", "id": "7", "given": "", "by": "Ida"}
+    >>> right = Entry(**facts, answers=("Mur",), quotes=(Quote(document="a.md", quote="the Mur"),))
+    >>> for question in question_set([Entry(**facts), right]): question["answers"], question["gold_ids"]
     (['Mur'], ['a.md'])
     """
     usable = [entry for entry in entries if entry.answers or entry.right]
@@ -151,11 +159,6 @@ def question_set(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
 
 def _key(index: Path) -> str:
     return str(index.resolve())
-
-
-def _entry(record: dict[str, Any]) -> Entry:
-    quotes = tuple(Quote(**quote) for quote in record["quotes"])
-    return Entry(**{**record, "answers": tuple(record["answers"]), "quotes": quotes})
 
 
 def _texts(index: Index) -> Callable[[str], str]:

@@ -11,7 +11,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -21,7 +21,7 @@ from graphwright.errors import OptionError, StoreError
 from graphwright.extract import Excerpt, Schema
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.feedback import Feedback
-from graphwright.serve.jobs.run import Attempts, End, JobRun
+from graphwright.serve.jobs.run import Attempts, JobRun
 from graphwright.serve.jobs.table import ENDED, Job, JobTable, State, new_id
 from graphwright.serve.jobs.uploads import UploadFolder
 from graphwright.serve.originals import Originals
@@ -256,8 +256,8 @@ class Jobs:
                 with self._lock:
                     del self._threads[name]
                 return
-            for attempted, end in self._attempts.perform(name, run, lambda: self._claim(name, joins=True)):
-                self._record(attempted, end)
+            for attempt in self._attempts.perform(name, run, lambda: self._claim(name, joins=True)):
+                self._record(attempt)
 
     def _claim(self, name: str, *, joins: bool = False) -> JobRun | None:
         """Begin the next job of an index, None if none waits; `joins`: none that cannot share a snapshot."""
@@ -268,8 +268,9 @@ class Jobs:
             run = self._runs[job.id] = JobRun(job, lambda: self._notify(job.id))
             return run
 
-    def _record(self, run: JobRun, end: End) -> None:
-        id = run.job.id
+    def _record(self, run: JobRun) -> None:
+        id, end = run.job.id, run.end
+        assert end is not None  # it was performed
         try:
             if end.state == "queued":
                 self._table.queue_again(id, ("running",))
@@ -285,8 +286,7 @@ class Jobs:
         self._notify(id)
 
     def _delete_old(self) -> None:
-        before = datetime.now(UTC) - _RETENTION
-        self._table.delete_old(before.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+        self._table.delete_old(_RETENTION)
         self.uploads.delete_others(self._table.ids(), lambda runner: is_written(self._runners / runner))
 
 

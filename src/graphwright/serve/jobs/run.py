@@ -47,6 +47,15 @@ class JobStoppedError(GraphwrightError):
     """A job was cancelled, or its server shuts down."""
 
 
+@dataclass(frozen=True)
+class End:
+    """Result of an attempt at a job: the job's state, a message, and the changes."""
+
+    state: str
+    message: str
+    changes: Mapping[str, Any] | None = None
+
+
 class JobRun:
     """One attempt at a job. Thread-safe: one thread works, others read the progress and stop it."""
 
@@ -57,6 +66,7 @@ class JobRun:
         self.progress: Progress | None = None
         self.message = ""
         self.stopped = ""  # "cancelled", or "shutdown"
+        self.end: End | None = None
         self.cancellations = WeakSet[Cancellation]()  # of calls of language models that may wait for a reply
         self._flag = threading.Event()
         self._on_change = on_change
@@ -164,44 +174,37 @@ def sync_database(run: JobRun, index: Index) -> dict[str, Any]:
 
 def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any] | str:
     """Perform a job; return the changes as JSON, or in words. Without an `upload` failed chunks are extracted again."""
-    skipped: list[Skipped] = []
-    changes = _edited(run, index) or _change(run, index, upload, skipped)
-    return changes if isinstance(changes, str) else facts(changes, skipped)
+    task, report, usage, skipped = run.job.task, run.report, run.usage, list[Skipped]()
+    match run.job.kind:
+        case "edit":
+            index.edit(*map(Edit.of_dict, task["edits"]), strict=task["strict"], progress=report)
+            made = counted(len(task["edits"]), "edit")
+            return f"{made} made." if task["edits"] else "The index has all of these edits."
+        case "undo":
+            stored = {edit.id for edit in index.edits()}
+            if run.job.attempts == 1 or stored.intersection(task["ids"]):  # else it was undone before an interruption
+                index.undo(*task["ids"], progress=report)
+            return "The edit is undone."
+        case "sync":
+            changes = index.sync(str(task["folder"]), report, usage=usage, options=ReadOptions(outside=False))
+        case "add":
+            documents = () if upload is None else upload.documents(skipped.append, run.check)
+            changes = index.add(documents, report, usage=usage)
+        case "reextract":
+            schema = None if task["schema"] is None else Schema.of_toml(task["schema"])
+            changes = index.reextract(progress=report, usage=usage, schema=schema)
+        case _:
+            changes = _removed(run, index, list(task["ids"]))
+    return facts(changes, skipped)
 
 
-def _edited(run: JobRun, index: Index) -> str:
-    """Make or undo edits by hand, and return this in words; "" for another job."""
-    task = run.job.task
-    if run.job.kind == "edit":
-        index.edit(*map(Edit.of_dict, task["edits"]), strict=task["strict"], progress=run.report)
-        return f"{counted(len(task['edits']), 'edit')} made." if task["edits"] else "The index has all of these edits."
-    if run.job.kind == "undo":
-        stored = {edit.id for edit in index.edits()}
-        if run.job.attempts == 1 or stored.intersection(task["ids"]):  # else it was undone before an interruption
-            index.undo(*task["ids"], progress=run.report)
-        return "The edit is undone."
-    return ""
-
-
-def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skipped]) -> Changes:
-    task, report, usage = run.job.task, run.report, run.usage
-    if run.job.kind == "sync":
-        return index.sync(str(task["folder"]), report, usage=usage, options=ReadOptions(outside=False))
-    if run.job.kind == "add":
-        documents = () if upload is None else upload.documents(skipped.append, run.check)
-        return index.add(documents, report, usage=usage)
-    if run.job.kind == "reextract":
-        schema = task["schema"]
-        return index.reextract(
-            progress=report, usage=usage, schema=schema if schema is None else Schema.of_toml(schema)
-        )
-    ids = list(task["ids"])
+def _removed(run: JobRun, index: Index, ids: list[str]) -> Changes:
     try:
-        return index.remove(ids, report, usage=usage)
+        return index.remove(ids, run.report, usage=run.usage)
     except DataError:
         if run.job.attempts == 1:
             raise
-        changes = index.add((), report, usage=usage)  # removed before the interruption, but not published
+        changes = index.add((), run.report, usage=run.usage)  # removed before the interruption, but not published
         changes.removed = ids
         return changes
 
@@ -244,15 +247,6 @@ _REBUILT = "The index was rebuilt before."
 _STORED = " Documents that had been stored before can be searched."
 
 
-@dataclass(frozen=True)
-class End:
-    """Result of an attempt at a job: the job's state, a message, and the changes."""
-
-    state: str
-    message: str
-    changes: Mapping[str, Any] | None = None
-
-
 def _stopped(run: JobRun) -> End:
     return End("cancelled", "Cancelled.") if run.stopped == "cancelled" else End("queued", "")
 
@@ -273,51 +267,45 @@ class Attempts:
         """What readers said of answers."""
         return Feedback(self._settings.data)
 
-    def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:
-        """Perform a job and those that wait behind it in one batch; yield each result. `claim`: begins the next job."""
-        runs, ends = [run], list[End]()
-        rebuild, change = (
-            partial(self._perform_rebuild, name, run, ends),
-            partial(self._perform_batch, name, runs, ends),
-        )
-        published = self._end(name, run, rebuild if run.job.kind == "rebuild" else partial(change, claim))
+    def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> list[JobRun]:
+        """Perform a job and those that wait behind it in one batch; return all, ended. `claim`: begins the next job."""
+        runs = [run]
+        rebuild, change = partial(self._perform_rebuild, name, run), partial(self._perform_batch, name, runs, claim)
+        published = self._end(name, run, rebuild if run.job.kind == "rebuild" else change)
         if published.state != "done":
             note = self._publish(name) if published.state in ("failed", "cancelled") else ""
-            for at, attempt in enumerate(runs):
-                if at == len(ends) or ends[at].state == "done":
+            for attempt in runs:
+                if attempt.end is None or attempt.end.state == "done":
                     end = _stopped(attempt) if attempt.stopped else published
-                    ends[at : at + 1] = [replace(end, message=end.message + note)]
+                    attempt.end = replace(end, message=end.message + note)
         self.originals.sweep(self._catalog[name].path)
         self.feedback.sweep(self._catalog[name])
-        yield from zip(runs, ends, strict=True)
+        return runs
 
-    def _perform_batch(
-        self, name: str, runs: list[JobRun], ends: list[End], claim: Callable[[], JobRun | None]
-    ) -> None:
-        """Perform waiting jobs one after another, then publish their changes; append to `runs` and `ends`."""
+    def _perform_batch(self, name: str, runs: list[JobRun], claim: Callable[[], JobRun | None]) -> None:
+        """Perform waiting jobs one after another, then publish their changes; append to `runs`."""
         extractor = None if runs[0].job.kind == "remove" else self._extractor(name, runs[0])
         with self._catalog.open_writer(name, extractor) as index:
             if not runs[0].job.reads_database:
                 with batch(index, runs):
-                    self._perform_documents(name, index, runs, ends, claim)
-            if len(ends) < len(runs):  # the last one reads a database, and publishes the graph itself
-                ends.append(self._end(name, runs[-1], partial(sync_database, runs[-1], index)))
+                    self._perform_documents(name, index, runs, claim)
+            if (last := runs[-1]).end is None:  # it reads a database, and publishes the graph itself
+                last.end = self._end(name, last, partial(sync_database, last, index))
         self._catalog.refresh(name)  # now, so that a client that waits for the job can search its documents
 
     def _perform_documents(
-        self, name: str, index: Index, runs: list[JobRun], ends: list[End], claim: Callable[[], JobRun | None]
+        self, name: str, index: Index, runs: list[JobRun], claim: Callable[[], JobRun | None]
     ) -> None:
         """Perform waiting jobs one after another, until one reads a database."""
         until = time.monotonic() + _BATCH_SECONDS
-        while len(ends) < len(runs) and not runs[-1].job.reads_database:
-            run = runs[-1]
+        while (run := runs[-1]).end is None and not run.job.reads_database:
             upload = self._uploads.open(run.job.id) if run.job.kind == "add" else None
             refit, change = partial(self._refit, name, run, index), partial(perform, run, index, upload)
             end = self._end(name, run, refit if run.job.kind == "refit" else change)
             self.originals.keep(index.path, () if upload is None else upload.sources)
             if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
                 end = replace(end, message=end.message + _STORED)
-            ends.append(end)
+            run.end = end
             if len(runs) < _MAX_BATCH and time.monotonic() < until and not self._reads_with_model(name):
                 following = claim()
                 runs += [] if following is None else [following]
@@ -339,7 +327,7 @@ class Attempts:
         index.set_gate(fit.gate)
         return f"{fit.words}."
 
-    def _perform_rebuild(self, name: str, run: JobRun, ends: list[End]) -> None:
+    def _perform_rebuild(self, name: str, run: JobRun) -> None:
         """Rebuild an index, all or nothing; then let the language model read the chunks that wait for it, if any do."""
         task, index = run.job.task, self._catalog[name]
         settings: dict[str, Any] = {
@@ -352,7 +340,7 @@ class Attempts:
         if changes.pending and extractor is not None:
             end = self._end(name, run, lambda: self._read_pending(name, run, extractor))
         message = f"{end.message} {_REBUILT}" if end.changes is None else _summary(run.job, end.changes)
-        ends.append(replace(end, message=message))
+        run.end = replace(end, message=message)
 
     def _read_pending(self, name: str, run: JobRun, extractor: Extractor) -> dict[str, Any]:
         with self._catalog.open_writer(name, extractor) as index, batch(index, [run]):

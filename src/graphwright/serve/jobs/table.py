@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -179,10 +179,10 @@ class JobTable(Database):
         self._update(values, "runner = ? AND state = 'running' AND cancel = 1", runner)
         self._update({"state": "queued", "runner": None}, "runner = ? AND state = 'running'", runner)
 
-    def delete_old(self, before: str) -> None:
-        """Delete the jobs that ended before a time."""
+    def delete_old(self, age: timedelta) -> None:
+        """Delete the jobs that ended at least so long ago."""
         marks = ", ".join("?" * len(ENDED))
-        self.execute(f"DELETE FROM jobs WHERE finished < ? AND state IN ({marks})", before, *ENDED)
+        self.execute(f"DELETE FROM jobs WHERE finished < ? AND state IN ({marks})", now(-age), *ENDED)
 
     def ids(self) -> set[str]:
         """Return the ids of all jobs."""
@@ -200,9 +200,9 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-def now() -> str:
-    """Return the time, such as 2026-03-01T12:00:00.000Z."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def now(later: timedelta = timedelta()) -> str:
+    """Return the time, or a later one, such as 2026-03-01T12:00:00.000Z."""
+    return (datetime.now(UTC) + later).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _job(row: tuple[Any, ...]) -> Job:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
@@ -11,9 +11,9 @@ from pydantic import Field
 from graphwright.models import Cancellation
 from graphwright.serve.authentication import GrantOf, require
 from graphwright.serve.events import to_json
-from graphwright.serve.feedback import Entry, Quote, question_set
+from graphwright.serve.feedback import Entry, FeedbackBody, question_set
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.schemas.answers import Body, Question, Reply
+from graphwright.serve.schemas.answers import Body, Reply
 from graphwright.serve.schemas.documents import QueuedReply
 from graphwright.serve.server import CallOf
 
@@ -22,58 +22,23 @@ _READ, _WRITE, _ADMIN = [require("read")], [require("write")], [require("admin")
 _JSON_LINES = "application/x-ndjson"
 
 
-class QuoteBody(Body):
-    """Text of a document that the answer cites, or that holds the right answer."""
-
-    document: Annotated[str, Field(min_length=1, max_length=1_000, description="The document's id.")]
-    quote: Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S", description="Its text, unchanged.")]
-    right: Annotated[bool, Field(description="Whether it holds the answer.")] = True
-
-
-class FeedbackBody(Body):
-    """What a reader says of an answer."""
-
-    question: Question
-    verdict: Literal["helpful", "wrong"]
-    answer: Annotated[str, Field(max_length=20_000, description="The text of the answer that was shown.")] = ""
-    answers: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"\S")], ...],
-        Field(max_length=10, description="Right answers, alternatives of each other.", examples=[["Mur"]]),
-    ] = ()
-    quotes: Annotated[
-        tuple[QuoteBody, ...],
-        Field(max_length=50, description="What the answer cites, and what holds the right answer.", examples=[[]]),
-    ] = ()
-    comment: Annotated[str, Field(max_length=2_000)] = ""
-
-
 class RefitBody(Body):
     """A fit of the ranking, or its end."""
 
     undo: Annotated[bool, Field(description="Go back to the ranking of the package.")] = False
 
 
-class EntryReply(FeedbackBody):
-    """Feedback that is kept."""
-
-    id: str
-    given: Annotated[str, Field(description="When it was given.")]
-    by: Annotated[str, Field(description="Name of the key that it came with.")]
-
-
 class FeedbackReply(Reply):
     """The feedback on an index, the newest first."""
 
-    feedback: list[EntryReply]
+    feedback: list[Entry]
     total: int
 
 
-@router.post("", status_code=201, response_model=EntryReply, dependencies=_READ)
+@router.post("", status_code=201, response_model=Entry, dependencies=_READ)
 async def give_feedback(body: FeedbackBody, call: CallOf, grant: GrantOf) -> Any:
     """Keep what a reader says of an answer, as long as the documents have the text that it quotes."""
-    quotes = tuple(Quote(**quote.model_dump()) for quote in body.quotes)
-    entry = Entry(**{**body.model_dump(), "quotes": quotes}, by=grant.name)
-    return await call.run(lambda _: call.server.jobs.feedback.add(call.index, entry))
+    return await call.run(lambda _: call.server.jobs.feedback.add(call.index, body, grant.name))
 
 
 @router.get("", response_model=FeedbackReply, dependencies=_WRITE)
