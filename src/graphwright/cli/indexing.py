@@ -19,16 +19,13 @@ from graphwright.cli.options import (
     AsJson,
     DatabaseOptions,
     Encoder,
-    EngineOptions,
     Estimate,
     ExtractionOptions,
-    FileOptions,
     IndexFolder,
     Into,
     NewIndexOptions,
-    References,
+    ReadingOptions,
     SchemaFile,
-    Vision,
     expanded,
 )
 from graphwright.cli.terminal import flush_output, note, print_json, progress, say
@@ -175,17 +172,11 @@ def index(
     ],
     into: Into,
     *,
-    encoder: Encoder = None,
     new: NewIndexOptions,
     schema: SchemaFile = None,
-    references: References = None,
-    files: FileOptions,
-    vision: Vision = None,
-    where: EngineOptions,
     name: Annotated[str | None, "Id of the document on stdin; its suffix sets the format, such as notes.md."] = None,
     estimate: Estimate = False,
-    as_json: AsJson = False,
-    model: ExtractionOptions,
+    options: ReadingOptions,
 ) -> None:
     """Add documents to an index.
 
@@ -195,25 +186,26 @@ def index(
 
     from graphwright.store import IndexLayout
 
-    settings, llm, types = new.settings(), _settings(model, vision, into), _schema(schema)
-    describer = None if estimate else _describer(vision, model, into)
+    settings, llm, types, model = new.settings(), _settings(options, into), _schema(schema), options.model
+    describer = None if estimate else _describer(options, into)
     client = _client(llm, into, model, dry_run=estimate)
-    refer, reading = _references(references, llm, client, into), files.read_options()
+    refer, reading = _references(options.references, llm, client, into), options.files.read_options()
     skipped: list[Skipped] = []
     with TemporaryDirectory() as scratch:
         documents = read_sources(sources, Path(scratch), name, reading, skipped)
         if estimate:
-            if vision:
+            if options.vision:
                 note("note: the estimate does not include the descriptions of pictures (--vision).")
             citing: list[Document] = []  # documents whose references the model would list
-            transform = partial(_collected, citing) if references == "llm" else refer
+            transform = partial(_collected, citing) if options.references == "llm" else refer
             chunks, types = _new_chunks(documents, into, settings, types, reading, transform)
-            show_estimate(chunks, llm, model, citing, types, prompts=IndexLayout(into).prompts, as_json=as_json)
+            prompts = IndexLayout(into).prompts
+            show_estimate(chunks, llm, model, citing, types, prompts=prompts, as_json=options.as_json)
             return
-        extractor = _extractor(llm, client, model, vision)
-        with where.started() as engine, opened_index(into, settings, encoder, extractor, types) as opened:
+        extractor, where = _extractor(llm, client, model, options.vision), options.where
+        with where.started() as engine, opened_index(into, settings, options.encoder, extractor, types) as opened:
             add = partial(opened.add, documents, options=replace(reading, describe=describer), engine=engine)
-            _change(opened, add, skipped, refer, describer, model=llm is not None, as_json=as_json)
+            _change(opened, add, skipped, refer, describer, model=llm is not None, as_json=options.as_json)
 
 
 @expanded
@@ -227,13 +219,7 @@ def sync(
     ],
     into: Into,
     *,
-    encoder: Encoder = None,
-    references: References = None,
-    files: FileOptions,
-    vision: Vision = None,
-    where: EngineOptions,
-    as_json: AsJson = False,
-    model: ExtractionOptions,
+    options: ReadingOptions,
     database: DatabaseOptions,
     changed_by: Annotated[
         str | None, "Property of nodes and relationships with the time of their last change: fetch only changed ones."
@@ -247,10 +233,9 @@ def sync(
     from graphwright.index_folder.sources import source_of
 
     if (found := database.at(source)) is not None:
-        unused = (encoder, references, vision, files, where, model)
-        if unused != (None, None, None, FileOptions(), EngineOptions(), ExtractionOptions()):
+        if replace(options, as_json=False) != ReadingOptions():
             raise OptionError(f"{source} is a graph database; leave out the options for documents and models.")
-        _sync_graph(found, into, changed_by, as_json=as_json)
+        _sync_graph(found, into, changed_by, as_json=options.as_json)
         return
     if changed_by is not None:
         raise OptionError(f"--changed-by is for a graph database, such as bolt://HOST, not for {source}.")
@@ -261,28 +246,18 @@ def sync(
             raise OptionError(
                 f"sync takes a folder or an address; index this file: graphwright index {source} --into {into}"
             )
-    synced(opened, into, encoder, references, vision, files, where, model, as_json=as_json)
+    synced(opened, into, options)
 
 
-def synced(
-    source: Path | Connector,
-    into: Path,
-    encoder: str | None,
-    references: str | None,
-    vision: str | None,
-    files: FileOptions,
-    where: EngineOptions,
-    model: ExtractionOptions,
-    *,
-    as_json: bool,
-) -> None:
+def synced(source: Path | Connector, into: Path, options: ReadingOptions) -> None:
     """Sync an index with a source, and print the changes."""
-    llm, describer = _settings(model, vision, into), _describer(vision, model, into)
-    reading, client = replace(files.read_options(), describe=describer), _client(llm, into, model)
-    refer, extractor = _references(references, llm, client, into), _extractor(llm, client, model, vision)
-    with where.started() as engine, opened_index(into, {}, encoder, extractor) as opened:
+    llm, describer = _settings(options, into), _describer(options, into)
+    reading, client = replace(options.files.read_options(), describe=describer), _client(llm, into, options.model)
+    refer = _references(options.references, llm, client, into)
+    extractor = _extractor(llm, client, options.model, options.vision)
+    with options.where.started() as engine, opened_index(into, {}, options.encoder, extractor) as opened:
         work = partial(opened.sync, source, options=reading, engine=engine)
-        _change(opened, work, [], refer, describer, model=llm is not None, as_json=as_json)
+        _change(opened, work, [], refer, describer, model=llm is not None, as_json=options.as_json)
 
 
 def _sync_graph(database: GraphDatabase, into: Path, changed_by: str | None, *, as_json: bool) -> None:
@@ -428,13 +403,15 @@ def _client(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, 
     return llm.llm(api_key="none") if dry_run else model.client(llm, folder)
 
 
-def _settings(model: ExtractionOptions, vision: str | None, folder: Path) -> LLMSettings | None:
+def _settings(options: ReadingOptions, folder: Path) -> LLMSettings | None:
     """Return the settings of the language model that extracts; a server alone is that of the vision model."""
-    return (replace(model, base_url=None) if vision and model.llm is None else model).settings(folder)
+    model = options.model
+    return (replace(model, base_url=None) if options.vision and model.llm is None else model).settings(folder)
 
 
-def _describer(vision: str | None, model: ExtractionOptions, folder: Path) -> PictureDescriber | None:
+def _describer(options: ReadingOptions, folder: Path) -> PictureDescriber | None:
     """Return the function that describes pictures. It has the limits and prices of the command's language model."""
+    vision, model = options.vision, options.model
     if vision is None:
         return None
     from graphwright.extract import PictureDescriber
@@ -443,10 +420,10 @@ def _describer(vision: str | None, model: ExtractionOptions, folder: Path) -> Pi
     if model.offline:
         raise OptionError("--offline uses no language model; leave out --vision.")
     name, separator, url = vision.rpartition("@http")  # names of models may contain an @
-    options = replace(model, llm=name if separator else vision, base_url=f"http{url}" if separator else model.base_url)
-    settings = options.settings(None)
+    model = replace(model, llm=name if separator else vision, base_url=f"http{url}" if separator else model.base_url)
+    settings = model.settings(None)
     assert settings is not None
-    return PictureDescriber(options.client(settings, folder), prompts=IndexLayout(folder).prompts)
+    return PictureDescriber(model.client(settings, folder), prompts=IndexLayout(folder).prompts)
 
 
 def _references(

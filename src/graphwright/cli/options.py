@@ -7,9 +7,9 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from functools import partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -500,11 +500,24 @@ def names_in(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(name for name in map(str.strip, text.split(",")) if name)
 
 
+@dataclass(frozen=True)
+class ReadingOptions:
+    """What reads documents into an index: files, models, and where these compute."""
+
+    encoder: Encoder = None
+    references: References = None
+    files: FileOptions = FileOptions()
+    vision: Vision = None
+    where: EngineOptions = EngineOptions()
+    as_json: AsJson = False
+    model: ExtractionOptions = ExtractionOptions()
+
+
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """Convert a command with short declarations of options for typer.
 
     `Annotated[type, "help"]` declares an option, or a flag for a bool. Each field of a dataclass parameter becomes an
-    option.
+    option, and so does each field of a dataclass in it.
 
     >>> @expanded
     ... def ask(question: Annotated[str, "Question."], query: QueryOptions) -> None:
@@ -512,25 +525,29 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     >>> ask(question="Who?", **vars(QueryOptions(top_k=3)))
     Who? 3
     """
-    declared = inspect.signature(command, eval_str=True).parameters.values()
-    groups: dict[str, Any] = {p.name: p.annotation for p in declared if is_dataclass(p.annotation)}
-    parameters: list[inspect.Parameter] = []
-    for parameter in declared:
-        group = groups.get(parameter.name)
-        parts = [parameter] if group is None else inspect.signature(group, eval_str=True).parameters.values()
-        parameters += map(_declared, parts)
+    parameters = list(map(_declared, _flat(command)))
 
     def run(**values: Any) -> None:
-        built = {
-            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
-            for name, group in groups.items()
-        }
-        command(**values, **built)
+        _call(command, values)
 
     run.__doc__, run.__name__ = command.__doc__, command.__name__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _flat(command: Callable[..., Any]) -> Iterator[inspect.Parameter]:
+    """Yield the parameters of a command, of a dataclass its fields."""
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        yield from _flat(parameter.annotation) if is_dataclass(parameter.annotation) else (parameter,)
+
+
+def _call(command: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """Call a command with the values of its flat parameters."""
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    return command(
+        **{p.name: _call(p.annotation, values) if is_dataclass(p.annotation) else values[p.name] for p in parameters}
+    )
 
 
 def _declared(parameter: inspect.Parameter) -> inspect.Parameter:

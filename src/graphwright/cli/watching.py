@@ -11,17 +11,7 @@ from typing import Annotated
 import typer
 
 from graphwright.cli.indexing import check_paths, synced
-from graphwright.cli.options import (
-    AsJson,
-    Encoder,
-    EngineOptions,
-    ExtractionOptions,
-    FileOptions,
-    Into,
-    References,
-    Vision,
-    expanded,
-)
+from graphwright.cli.options import Into, ReadingOptions, expanded
 from graphwright.cli.terminal import flush_output, note
 from graphwright.errors import GraphwrightError, OptionError
 
@@ -32,14 +22,7 @@ _RETRY_SECONDS = 10.0  # after a sync that failed
 def watch(
     folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
     into: Into,
-    *,
-    encoder: Encoder = None,
-    references: References = None,
-    vision: Vision = None,
-    files: FileOptions,
-    where: EngineOptions,
-    as_json: AsJson = False,
-    model: ExtractionOptions,
+    options: ReadingOptions,
 ) -> None:
     """Sync an index with a folder whenever its files change.
 
@@ -57,7 +40,7 @@ def watch(
             if not changed and time.monotonic() < retry:
                 continue
             try:
-                synced(folder, into, encoder, references, vision, files, where, model, as_json=as_json)
+                synced(folder, into, options)
                 failure, retry = "", math.inf
             except OptionError:
                 raise
