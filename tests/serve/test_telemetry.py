@@ -13,7 +13,7 @@ from tests.llm_server import LLMServer, error
 from tests.serve.conftest import Running, serving
 
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.logs import AuditLog, JSONFormatter, configure_logging
+from graphwright.serve.logs import JSONFormatter, audit, configure_logging
 
 QUESTION = "On which river does Graz lie?"
 ANSWER = {"reasoning": "", "found": True, "text": "On the Mur.", "answers": ["Mur"], "citations": [{"passage": 1, "quote": "Graz lies on the Mur"}]}  # fmt: skip # noqa: E501
@@ -133,5 +133,5 @@ def test_log_lines_cannot_be_forged(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_unwritable_audit_log_stops_no_request(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
-    AuditLog(tmp_path / "file").write({"action": "keys create"})
+    audit(tmp_path / "file", {"action": "keys create"})
     assert "keys create" in caplog.text

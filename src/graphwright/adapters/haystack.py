@@ -24,13 +24,10 @@ class _Component:
         self._index, self._given = None if isinstance(index, str) else index, index
         self._options: dict[str, Any] = {"method": method, "top_k": top_k, "filter": filter}
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> Index:
+        """Open the index, unless it is open, and return it."""
         if self._index is None:
             self._index = opened(self._given)
-
-    def _opened(self) -> Index:
-        self.warm_up()
-        assert self._index is not None
         return self._index
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,7 +57,7 @@ class GraphwrightRetriever(_Component):
     def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
         """Return the documents for a question."""
         options = self._options if top_k is None else {**self._options, "top_k": top_k}
-        index = self._opened()
+        index = self.warm_up()
         state = index.retrieve(query, **options)
         meta = metadata_of(index, state)
         return {"documents": [_document(passage, meta) for passage in passages_of(state)]}
@@ -76,7 +73,7 @@ class GraphwrightAnswerer(_Component):
     @component.output_types(answers=list[GeneratedAnswer])
     def run(self, query: str) -> dict[str, list[GeneratedAnswer]]:
         """Return one answer."""
-        index = self._opened()
+        index = self.warm_up()
         state = index.ask(query, **self._options)
         output, metadata = state.to_dict(), metadata_of(index, state)
         documents = {passage.id: _document(passage, metadata) for _, passage in cited_passages(state)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graphwright import Index
+from graphwright import Index, State
 from graphwright.adapters.results import answer_with_sources, metadata_of, missing_extra, opened, passages_of
 
 try:
@@ -65,13 +65,14 @@ def answer_tool(
     """
     source = opened(index)
 
-    def ask(question: str) -> tuple[str, dict[str, Any]]:
-        state = source.ask(question, **options)
+    def reply(state: State) -> tuple[str, dict[str, Any]]:
         return answer_with_sources(state), state.to_dict(method=options.get("method"), top_k=options.get("top_k"))
 
+    def ask(question: str) -> tuple[str, dict[str, Any]]:
+        return reply(source.ask(question, **options))
+
     async def ask_async(question: str) -> tuple[str, dict[str, Any]]:
-        state = await source.ask_async(question, **options)
-        return answer_with_sources(state), state.to_dict(method=options.get("method"), top_k=options.get("top_k"))
+        return reply(await source.ask_async(question, **options))
 
     return StructuredTool.from_function(
         ask, ask_async, name=name, description=description, response_format="content_and_artifact"

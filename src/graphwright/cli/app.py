@@ -20,6 +20,7 @@ import typer
 from typer.main import get_command
 
 from graphwright import __version__
+from graphwright.cli.doctor import doctor
 from graphwright.cli.edits import edit
 from graphwright.cli.experiments import evaluate, train
 from graphwright.cli.feedback import feedback
@@ -28,7 +29,6 @@ from graphwright.cli.options import (
     STDOUT,
     AsJson,
     AskModelOptions,
-    BaseUrl,
     FilterOptions,
     IndexFolder,
     Method,
@@ -38,6 +38,7 @@ from graphwright.cli.options import (
     one_folder,
     take_plain_values,
 )
+from graphwright.cli.prompts import prompts
 from graphwright.cli.questions import QuestionCommand
 from graphwright.cli.schema import schema
 from graphwright.cli.serve import keys, mcp, serve
@@ -182,25 +183,7 @@ def methods(
     show_methods(name, index, as_json=as_json)
 
 
-@app.command()
-@expanded
-def prompts(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Prompts whose text is printed or copied (default: list all).")
-    ] = None,
-    copy: Annotated[Path | None, "Folder to copy them to, such as INDEX/prompts, whose files replace prompts."] = None,
-    index: Annotated[Path | None, "Index folder, to show its own prompts."] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the prompts of language models, or copy them."""
-    from graphwright.cli.prompts import copy_prompts, show_prompts
-
-    if copy is not None and index is not None:
-        raise OptionError(f"--copy writes the original prompts into a folder; leave out --index {index}.")
-    if copy is not None:
-        copy_prompts(copy, names or ())
-    else:
-        show_prompts(names or (), index, as_json=as_json)
+app.command()(prompts)
 
 
 @app.command()
@@ -358,21 +341,7 @@ def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tu
     return state.graph, evidence.top(top_k)
 
 
-@app.command()
-@expanded
-def doctor(
-    index: Annotated[Path | None, "Index folder to check."] = None,
-    llm: Annotated[str | None, "Language model to check (default: the index's)."] = None,
-    base_url: BaseUrl = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check the installation, an index and a language model.
-
-    Exits with 1 if a check fails.
-    """
-    from graphwright.cli.doctor import run_doctor
-
-    run_doctor(index, llm, base_url, as_json=as_json)
+app.command()(doctor)
 
 
 @app.command()

@@ -6,21 +6,17 @@ Nothing is changed. The checks import packages themselves, to report a package t
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from rich.text import Text
-
-from graphwright.cli.options import ModelOptions
+from graphwright.cli.options import AsJson, BaseUrl, ModelOptions, expanded
 from graphwright.cli.terminal import console, print_json
 from graphwright.errors import GraphwrightError, counted
 
@@ -55,8 +51,19 @@ class Check:
     remedy: str = ""
 
 
-def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_json: bool) -> None:
-    """Run all checks and print them. Exits with 1 if one failed."""
+@expanded
+def doctor(
+    index: Annotated[Path | None, "Index folder to check."] = None,
+    llm: Annotated[str | None, "Language model to check (default: the index's)."] = None,
+    base_url: BaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the installation, an index and a language model.
+
+    Exits with 1 if a check fails.
+    """
+    from rich.text import Text
+
     ModelOptions(llm=llm, base_url=base_url).settings(None)  # wrong options are reported before anything runs
     of_index = iter(()) if index is None else check_index(index)
     output, results = console(quiet=as_json), list[Check]()
@@ -84,6 +91,8 @@ def check_machine() -> Iterator[Check]:
 
 def check_packages() -> Check:
     """Import the required packages and report their versions."""
+    from importlib.metadata import version
+
     import graphwright
 
     versions, broken = [f"graphwright {graphwright.__version__}"], []
@@ -95,7 +104,7 @@ def check_packages() -> Check:
                 import_runtime()
             else:
                 importlib.import_module(name)
-            versions.append(f"{name} {importlib.metadata.version(name)}")
+            versions.append(f"{name} {version(name)}")
         except Exception as error:  # a damaged package may raise anything
             versions.append(f"{name}: {_first_line(error)}")
             broken.append(name)
@@ -246,8 +255,10 @@ def _redacted(text: str) -> str:
 
 
 def _is_writable(folder: Path) -> bool:
+    from tempfile import TemporaryFile
+
     try:
-        with tempfile.TemporaryFile(dir=folder):
+        with TemporaryFile(dir=folder):
             return True
     except OSError:
         return False

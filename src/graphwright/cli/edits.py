@@ -153,9 +153,7 @@ def list_(index: IndexFolder, as_json: AsJson = False) -> None:
     if as_json:
         print_json([each.shown() for each in edits])
         return
-    table = plain_table()
-    for name in ("id", "time", "who", "edit", "why"):
-        table.add_column(name, overflow="fold")
+    table = plain_table("", "id", "time", "who", "edit", "why")
     for each in edits:
         table.add_row(each.id, each.time[:10], each.who, each.change.words, each.why)
     if edits:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_SKIPPED = 10  # reasons shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "moved", "removed", "retained", "skipped")
+_FACTS = ("unreadable", "resumed", "rebuilt", "extracted", "released", "off_schema", "refined", "unrefined")
 
 
 def show_changes(
@@ -60,23 +61,14 @@ def _details(changes: Changes) -> dict[str, Any]:
         "skipped": [{"path": item.path, "reason": item.reason} for item in changes.skipped],
         "moved_documents": [{"from": earlier, "to": now} for earlier, now in changes.moved],
         "retained_documents": changes.retained,
-        "unreadable": changes.unreadable,
-        "resumed": changes.resumed,
         "recognised": dict(changes.recognised),
         "unsuitable": dict(changes.unsuitable),
-        "rebuilt": changes.rebuilt,
-        "extracted": changes.extracted,
-        "released": changes.released,
-        "off_schema": changes.off_schema,
-        "refined": changes.refined,
-        "unrefined": changes.unrefined,
+        **{name: getattr(changes, name) for name in _FACTS},
         "pending": [
             {"document": document, "chunk": f"{document}#{position}", "reason": reason}
             for document, position, reason in changes.pending
         ],
-        "prompt_tokens": changes.usage.prompt_tokens,
-        "completion_tokens": changes.usage.completion_tokens,
-        "cost": changes.usage.cost,
+        **{name: getattr(changes.usage, name) for name in ("prompt_tokens", "completion_tokens", "cost")},
     }
 
 

@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
-from graphwright.cli.asking import open_index
+import typer
+
+from graphwright.cli.options import AsJson, expanded
 from graphwright.cli.terminal import print_json, say
 from graphwright.errors import OptionError, counted
-from graphwright.prompts.templates import packaged, prompts_of_index
 
 
-def show_prompts(names: Sequence[str], index: Path | None, *, as_json: bool) -> None:
-    """Print what each prompt is for, or the texts of some; `index`: as its folder replaces them."""
+@expanded
+def prompts(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Prompts whose text is printed or copied (default: list all).")
+    ] = None,
+    copy: Annotated[Path | None, "Folder to copy them to, such as INDEX/prompts, whose files replace prompts."] = None,
+    index: Annotated[Path | None, "Index folder, to show its own prompts."] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the prompts of language models, or copy them."""
+    from graphwright.cli.asking import open_index
+    from graphwright.prompts.templates import packaged, prompts_of_index
+
+    if copy is not None and index is not None:
+        raise OptionError(f"--copy writes the original prompts into a folder; leave out --index {index}.")
     purposes, own = prompts_of_index(), dict[str, str]()
-    _check(names)
+    for name in names or ():
+        if name not in purposes:
+            packaged(name)  # raises OptionError for an unknown name
+            raise OptionError(f"{name} is a prompt of evaluation or training, which no index replaces.")
+    if copy is not None:
+        _copy(copy, names or purposes)
+        return
     if index is not None:
         with open_index(index) as opened:
             own = dict(opened.prompts.replaced)
+    texts = {name: own.get(name) or packaged(name) for name in names or purposes}
     if as_json:
-        chosen = names or purposes
-        rows = [{"name": name, "purpose": purposes[name], "replaced": name in own} for name in chosen]
-        texts = [{"text": own.get(name) or packaged(name)} for name in chosen]
-        print_json([row | text for row, text in zip(rows, texts, strict=True)])
+        facts = ((name, {"purpose": purposes[name], "replaced": name in own, "text": texts[name]}) for name in texts)
+        print_json([{"name": name, **fact} for name, fact in facts])
         return
-    for name in names:
-        say(own.get(name) or packaged(name).rstrip("\n"))
-    for name, purpose in {} if names else purposes.items():
-        say(f"{name:<24}{purpose}{' Replaced.' * (name in own)}")
+    for name, text in texts.items():
+        say(text.rstrip("\n") if names else f"{name:<24}{purposes[name]}{' Replaced.' * (name in own)}")
 
 
-def copy_prompts(folder: Path, names: Sequence[str]) -> None:
-    """Write prompts, by default all, into a folder, all or none. Raises OptionError for a file that exists."""
-    _check(names)
-    files = {folder / f"{name}.txt": packaged(name) for name in names or prompts_of_index()}
+def _copy(folder: Path, names: Iterable[str]) -> None:
+    """Write prompts into a folder, all or none. Raises OptionError for a file that exists."""
+    from graphwright.prompts.templates import packaged
+
+    files = {folder / f"{name}.txt": packaged(name) for name in names}
     if existing := [file for file in files if file.exists()]:
         raise OptionError(f"{existing[0]} exists; nothing was written. Delete it, or name other prompts.")
     try:
@@ -43,10 +62,3 @@ def copy_prompts(folder: Path, names: Sequence[str]) -> None:
     except OSError as error:
         raise OptionError(f"{folder} cannot be written ({error}). Name another folder.") from error
     say(f"{folder}: {counted(len(files), 'prompt')}")
-
-
-def _check(names: Sequence[str]) -> None:
-    for name in names:
-        if name not in prompts_of_index():
-            packaged(name)  # raises OptionError for an unknown name
-            raise OptionError(f"{name} is a prompt of evaluation or training, which no index replaces.")

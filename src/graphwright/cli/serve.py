@@ -73,9 +73,7 @@ def list_(data: Data = None, as_json: AsJson = False) -> None:
     elif not rows:
         note(f"There are no keys. Make one: {create_command(data or default_data_folder())}")
     else:
-        table = plain_table()
-        for name in _COLUMNS:
-            table.add_column(name, overflow="fold")
+        table = plain_table("", *_COLUMNS)
         for row in rows:
             table.add_row(*(_cell(row[name]) for name in _COLUMNS))
         console().print(table)

@@ -178,14 +178,17 @@ def _console_class() -> Any:
     return CleanConsole
 
 
-def plain_table(title: str = "", *, expand: bool = False) -> Table:
-    """Return an empty table without a frame."""
+def plain_table(title: str = "", *columns: str, expand: bool = False) -> Table:
+    """Return an empty table without a frame. `columns`: headings of columns whose texts are folded."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     heading = Text(title, "bold") if title else None
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, title=heading, title_justify="left", expand=expand)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=heading, title_justify="left", expand=expand)
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    return table
 
 
 Show = Callable[[str, int, int], None]

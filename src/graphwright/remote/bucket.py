@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from sqlite3 import OperationalError
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from graphwright.errors import OptionError, StoreError
+from graphwright.store import Progress
 from graphwright.store.locks import hold
 
 SCHEMES = {"s3": "s3://BUCKET/PATH", "gs": "gs://BUCKET/PATH", "az": "az://CONTAINER/PATH", "file": "file:///FOLDER"}
@@ -26,6 +29,7 @@ _CREDENTIALS = {
 _CLIENT = {"timeout": "60s", "connect_timeout": "5s"}
 _RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=60)}
 _ALLOW_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "AZURE_STORAGE_USE_EMULATOR", "AZURE_USE_EMULATOR")
+_THREADS = 8  # that transfer pieces
 _LOCK_SECONDS = 10.0  # timeout of the lock of a local folder
 _SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|SAS|CREDENTIAL|SERVICE_ACCOUNT")
 _DETAIL = re.compile(r"<Code>(.*?)</Code>\s*<Message>(.*?)</Message>", re.DOTALL)
@@ -33,6 +37,7 @@ _DENIED = re.compile(r"status code: 40[13]|169\.254\.169\.254|metadata|[Cc]reden
 _UNREACHED = re.compile(r"error sending request|trying to connect|dns error|timed? ?out|connection", re.IGNORECASE)
 _NO_BUCKET = re.compile("NoSuchBucket|ContainerNotFound|InvalidBucketName")
 Result = TypeVar("Result")
+Job = TypeVar("Job")
 
 
 class ConflictError(StoreError):
@@ -99,11 +104,11 @@ class Bucket:
                 raise StoreError(f"{path} is larger than {limit >> 20} MB. Split it.")
             return bytes(reply.bytes()), {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
 
-        return self._translated(get, path)
+        return _translated(self.url, get, path)
 
     def write(self, path: str, content: bytes) -> None:
         """Write an object that does not exist, or has the same content."""
-        self._translated(lambda: self._store.put(path, content, use_multipart=False))
+        _translated(self.url, lambda: self._store.put(path, content, use_multipart=False))
 
     def replace(self, path: str, content: bytes, version: Mapping[str, str] | None) -> None:
         """Replace an object if it has this version; if `version` is None, create it if it does not exist.
@@ -123,14 +128,15 @@ class Bucket:
                 except (OperationalError, KeyError) as error:
                     raise ConflictError(conflict) from error
             try:
-                self._translated(lambda: self._store.put(path, content, mode=mode, use_multipart=False), path)
+                put = partial(self._store.put, path, content, mode=mode, use_multipart=False)
+                _translated(self.url, put, path)
             except KeyError as error:
                 raise ConflictError(conflict) from error
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """Yield the objects below the folder `prefix`."""
         parts = iter(self._store.list(prefix or None))
-        while (part := self._translated(lambda: next(parts, None))) is not None:
+        while (part := _translated(self.url, lambda: next(parts, None))) is not None:
             for item in part:
                 if item["path"] != ".lock":
                     modified = item["last_modified"]
@@ -141,14 +147,22 @@ class Bucket:
         for start in range(0, len(paths), 500):
             part = list(paths[start : start + 500])
             try:
-                self._translated(lambda part=part: self._store.delete(part), "")  # type: ignore[misc]
+                _translated(self.url, partial(self._store.delete, part), "")
             except KeyError:  # one is missing
                 for path in part:
                     with suppress(KeyError):
-                        self._translated(lambda path=path: self._store.delete(path), path)  # type: ignore[misc]
+                        _translated(self.url, partial(self._store.delete, path), path)
 
-    def _translated(self, call: Callable[[], Result], path: str | None = None) -> Result:
-        return _translated(self.url, call, path)
+
+def transferred(work: Callable[[Job], int], jobs: Collection[Job], name: str, progress: Progress | None) -> int:
+    """Send or fetch pieces in threads, with progress under a name; return the sum of their bytes."""
+    total = 0
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for done, size in enumerate(pool.map(work, jobs), start=1):
+            total += size
+            if progress is not None:
+                progress(name, done, len(jobs))
+    return total
 
 
 def checked(url: str) -> tuple[str, str]:

@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from graphwright.errors import StoreError, explained
 from graphwright.files import flush, flush_folders, link
-from graphwright.remote.bucket import Bucket
+from graphwright.remote.bucket import Bucket, transferred
 from graphwright.remote.manifest import (
     PIECE,
     Manifest,
@@ -32,7 +31,6 @@ from graphwright.remote.manifest import (
 from graphwright.store import IndexLayout, Progress, Store, create_folder, writer_lock
 from graphwright.store.locks import hold
 
-THREADS = 8
 _STORE = "index.sqlite"
 
 
@@ -170,12 +168,7 @@ def _fetch(
     jobs: list[tuple[Path, int, str]] = []
     for name, entry in manifest.files.items():
         jobs += _missing(staging / name, entry, local.get(name))
-    fetched = 0
-    with ThreadPoolExecutor(THREADS) as pool:
-        for done, size in enumerate(pool.map(lambda job: _fetch_piece(bucket, *job), jobs), start=1):
-            fetched += size
-            if progress is not None:
-                progress("fetch", done, len(jobs))
+    fetched = transferred(lambda job: _fetch_piece(bucket, *job), jobs, "fetch", progress)
     for part in dict.fromkeys(_part(staging / name) for name in manifest.files):
         if part.exists():
             flush(part)

@@ -6,14 +6,13 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from graphwright.errors import StoreError
-from graphwright.remote.bucket import Bucket, ConflictError, checked
+from graphwright.remote.bucket import Bucket, ConflictError, checked, transferred
 from graphwright.remote.manifest import (
     CURRENT,
     Manifest,
@@ -33,7 +32,6 @@ from graphwright.search.snapshot_format import damaged_files
 from graphwright.store import IndexLayout, Progress, Store, writer_lock
 from graphwright.store.locks import Lease
 
-THREADS = 8
 _RESUME_WITHIN = timedelta(hours=12)  # since the start of a killed push
 _ABANDON_AFTER = timedelta(days=1)  # age at which objects of an unfinished push are deleted
 _LOCK_FILE = "readers.lock"
@@ -201,12 +199,7 @@ def _send(
         bucket.write(f"pieces/{place[sum]}", content)
         return len(content)
 
-    sent = 0
-    with ThreadPoolExecutor(THREADS) as pool:
-        for done, size in enumerate(pool.map(send, missing), start=1):
-            sent += size
-            if progress is not None:
-                progress("send", done, len(missing))
+    sent = transferred(send, missing, "send", progress)
     manifest = Manifest(
         name,
         local.revision,

@@ -153,7 +153,7 @@ def answer_calls(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     configure_logging(log_format)
-    catalog = Catalog({}, allowed=allowed)
+    catalog = Catalog(allowed)
     for path, encoder in encoders.items():
         try:
             index = catalog.at(path, encoder)

@@ -141,18 +141,12 @@ class Catalog(Mapping[str, Index]):
     """
 
     def __init__(
-        self,
-        indexes: Mapping[str, Index],
-        encoders: Mapping[str, NamedEncoder | None] | None = None,
-        replicas: Iterable[Replica] = (),
-        home: Path | None = None,
-        records: Mapping[str, Record] | None = None,
-        allowed: Iterable[str] = (),
+        self, allowed: Iterable[str] = (), *, replicas: Iterable[Replica] = (), home: Path | None = None
     ) -> None:
-        self._indexes = dict(indexes)  # replaced as a whole, so that others may iterate over it
-        self._encoders = dict(encoders or {})
+        self._indexes = dict[str, Index]()  # replaced as a whole, so that others may iterate over it
+        self._encoders = dict[str, NamedEncoder | None]()
         self.replicas = {replica.name: replica for replica in replicas}
-        self.home, self.records = home, dict(records or {})
+        self.home, self.records = home, dict[str, Record]()
         self._named = dict[str, NamedEncoder]()  # encoders by name
         self.allowed = frozenset(allowed)
         self._lock = RLock()
@@ -190,7 +184,7 @@ class Catalog(Mapping[str, Index]):
                 replica.start()
                 replicas.append(replica)
             paths[name] = path
-        records = dict[str, Record]()
+        catalog = cls(remote_encoders, replicas=replicas, home=home)
         for store in sorted(home.glob("[!.]*/index.sqlite")) if home is not None else ():
             record = Record(store.parent.name)
             with suppress(OSError, ValueError, TypeError):
@@ -199,8 +193,7 @@ class Catalog(Mapping[str, Index]):
             if paths.setdefault(record.name, store.parent) != store.parent:
                 _log.warning("%s is not served, because %s has its name", store.parent, paths[record.name])
             elif store.with_name(_RECORD).exists():
-                records[record.name] = record
-        catalog = cls({}, None, replicas, home, records, remote_encoders)
+                catalog.records[record.name] = record
         for name, path in paths.items():
             catalog._open(name, path, encoder)
         return catalog

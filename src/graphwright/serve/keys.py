@@ -22,7 +22,7 @@ from typing import Any
 
 from graphwright.errors import OptionError, meant
 from graphwright.serve.database import Database
-from graphwright.serve.logs import AuditLog
+from graphwright.serve.logs import audit
 from graphwright.store import IndexLayout
 
 SCOPES = ("read", "write", "admin")  # scopes of a key, each with the rights of the previous ones
@@ -170,7 +170,7 @@ class Keys(Database):
     def audit(self, action: str, by: str, key: Key) -> None:
         """Write to the audit log that somebody has created or revoked a key."""
         facts = {"target": key.id, "target_name": key.name, "target_scope": key.scope, "target_indexes": key.indexes}
-        AuditLog(self.path.parent).write({"action": action, "name": by, **facts})
+        audit(self.path.parent, {"action": action, "name": by, **facts})
 
     def rename_index(self, index: str, name: str | None) -> None:
         """Change the name of an index in all keys; None: no key is for it any more."""

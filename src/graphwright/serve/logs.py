@@ -112,21 +112,19 @@ class _Handler(logging.StreamHandler[TextIO]):
     """The server's handler; `configure_logging` replaces an earlier one."""
 
 
-class AuditLog:
-    """A file with a JSON object for each change; only its owner can read it. It can be rotated at any time."""
+def audit(folder: Path, entry: Mapping[str, Any]) -> None:
+    """Append an entry, with the time, to the audit log of a data folder, which only its owner can read.
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / AUDIT_FILE
-
-    def write(self, entry: Mapping[str, Any]) -> None:
-        """Append an entry with the time. If the file cannot be written, log an error; the request does not fail."""
-        line = json.dumps(_safe({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **entry}))
+    It can be rotated at any time. If it cannot be written, an error is logged; the request does not fail.
+    """
+    path = folder / AUDIT_FILE
+    line = json.dumps(_safe({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **entry}))
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(file, f"{line}\n".encode())  # one call, so that entries of several processes do not mix
-            finally:
-                os.close(file)
-        except OSError as error:
-            _log.error("the audit log %s cannot be written (%s); this entry is lost: %s", self.path, error, line)
+            os.write(file, f"{line}\n".encode())  # one call, so that entries of several processes do not mix
+        finally:
+            os.close(file)
+    except OSError as error:
+        _log.error("the audit log %s cannot be written (%s); this entry is lost: %s", path, error, line)

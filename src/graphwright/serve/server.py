@@ -18,7 +18,7 @@ from graphwright.serve import answering
 from graphwright.serve.added_models import AddedModels
 from graphwright.serve.answering import FAILED_CALL, Asking, Retrieving
 from graphwright.serve.authentication import RateLimits, granted
-from graphwright.serve.catalog import Answers, Catalog, Work
+from graphwright.serve.catalog import Catalog, Work
 from graphwright.serve.failures import WatchedLLM
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.jobs.table import Job
@@ -156,16 +156,14 @@ CallOf = Annotated[Call, Depends(call_of)]  # the call, as a parameter of a rout
 
 @dataclass(frozen=True)
 class Query:
-    """A question to an index.
+    """A question to the index `name`. `llm`: the language model, None for an offline answer; `model`: its name."""
 
-    `llm`: the language model, None for an offline answer. `report`: takes each reply.
-    """
-
+    library: Library
+    name: str
     index: Index
     asked: Asking
     llm: WatchedLLM | None
-    report: Callable[[Mapping[str, Any]], None]
-    answers: Answers
+    model: str | None
 
     @property
     def lane(self) -> Lane:
@@ -180,9 +178,7 @@ class Query:
                 f"{asked.method} asks a language model only, and retrieves nothing. Ask it, or name another one."
             )
         work = Retrieving(asked.question, asked.method, asked.top_k, asked.filter)
-        reply: dict[str, Any] = self._done(work, cancel)
-        self.report(reply)
-        return reply
+        return self._counted(self._done(work, cancel))
 
     def ask(
         self,
@@ -193,17 +189,16 @@ class Query:
         """Return the answer with its citations; `on_event` is called with each event. `history`: as in `Index.ask`."""
         turns = None if history is None else tuple(history)
         work = replace(self.asked, history=turns, streams=on_event is not None)
-        reply: dict[str, Any] = self._done(work, cancel, on_event)
-        self.report(reply)
-        return reply
+        return self._counted(self._done(work, cancel, on_event))
 
     def compare(self, others: Sequence[Query], cancel: Cancellation) -> list[dict[str, Any]]:
         """Return the answers of this query and of others to the same index, which differ in their methods."""
         asked = (self.asked, *(other.asked for other in others))
-        replies: list[dict[str, Any]] = self._done(partial(answering.compare, asked), cancel)
-        for reply in replies:
-            self.report(reply)
-        return replies
+        return [self._counted(reply) for reply in self._done(partial(answering.compare, asked), cancel)]
+
+    def _counted(self, reply: dict[str, Any]) -> dict[str, Any]:
+        self.library.telemetry.metrics.count_reply(self.name, reply, self.model)
+        return reply
 
     def _done(self, work: Work, cancel: Cancellation, on_event: Callable[[Event], None] | None = None) -> Any:
         def send(kind: Any, data: Any) -> None:
@@ -212,7 +207,7 @@ class Query:
             elif on_event is not None:
                 on_event(Event(kind, data))
 
-        return self.answers.do(self.index, work, cancel, send)
+        return self.library.catalog.answers.do(self.index, work, cancel, send)
 
 
 def query_to(
@@ -234,17 +229,11 @@ def query_to(
 
     Raises OptionError for too long a question, an unknown method, and a model that cannot be chosen.
     """
-    limit, opened = library.settings.max_question, library.catalog[index]
-    if len(question) > limit:
+    settings, opened = library.settings, library.catalog[index]
+    if len(question) > (limit := settings.max_question):
         raise OptionError(f"The question has {len(question):,} characters; this server takes {limit:,}.")
     name = method_named(method or opened.default_method).name
     llm = None if offline else library.models.answering(index, model)
-    answering = model or library.models.name(index)
-
-    def report(reply: Mapping[str, Any]) -> None:
-        library.telemetry.metrics.count_reply(index, reply, answering)
-
-    settings = library.settings
     told = "\n".join(part for part in (settings.instruction, instruction) if part.strip())
     asked = Asking(question, name, top_k, filter, llm and llm.llm, settings.deadline, told, for_admin)
-    return Query(opened, asked, llm, report, library.catalog.answers)
+    return Query(library, index, opened, asked, llm, model or library.models.name(index))

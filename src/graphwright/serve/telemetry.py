@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from graphwright.errors import StoreError
 from graphwright.serve.authentication import SAFE_METHODS, client_address, route_path
 from graphwright.serve.keys import Key
-from graphwright.serve.logs import REQUEST_ID, AuditLog
+from graphwright.serve.logs import REQUEST_ID, audit
 from graphwright.serve.problems import send_problem
 from graphwright.store import IndexLayout
 
@@ -46,7 +46,7 @@ class Telemetry:
 
     def __init__(self, folder: Path) -> None:
         self.metrics = Metrics()
-        self._audit = AuditLog(folder)
+        self._folder = folder
 
     def end_request(self, scope: Scope, id: str, status: int, seconds: float) -> None:
         """Record a request in metrics, log and, if it is a change, audit log.
@@ -65,7 +65,7 @@ class Telemetry:
         if is_change:
             holder = {} if grant is None else {"name": grant.name, "scope": grant.scope}
             target = {"index": scope.get("path_params", {}).get("ix"), "path": path, "status": status}
-            self._audit.write({"action": f"{method} {route or path}", **holder, **target, **who})
+            audit(self._folder, {"action": f"{method} {route or path}", **holder, **target, **who})
 
     def fail_call(self, index: str, model: str, reason: str) -> None:
         """Count a failed call of a language model, and log the reason with the request's id."""

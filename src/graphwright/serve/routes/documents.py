@@ -197,7 +197,9 @@ def _store_json(body: bytes, server: Server, id: str) -> Upload:
     try:
         documents = DocumentsBody.model_validate_json(body).documents
     except ValidationError as error:
-        raise _invalid([{**item, "loc": ("body", *item["loc"])} for item in error.errors(include_url=False)]) from error
+        raise RequestValidationError(
+            [{**item, "loc": ("body", *item["loc"])} for item in error.errors(include_url=False)]
+        ) from error
     return server.jobs.uploads.store_documents(id, (document.model_dump() for document in documents))
 
 
@@ -207,18 +209,14 @@ async def _receive_files(request: Request, server: Server, id: str) -> Upload:
     try:
         form = await request.form(max_files=settings.max_files, max_fields=100)
     except HTTPException as error:
-        raise _invalid([{"loc": ("body",), "msg": str(error.detail)}]) from error
+        raise RequestValidationError([{"loc": ("body",), "msg": str(error.detail)}]) from error
     try:
         files = [Sent(part.filename or "", part.file) for _, part in form.multi_items() if isinstance(part, UploadFile)]
         if not files:
-            raise _invalid([{"loc": ("body", "files"), "msg": "no file was sent"}])
+            raise RequestValidationError([{"loc": ("body", "files"), "msg": "no file was sent"}])
         return await server.workers.run(lambda _: server.jobs.uploads.store_files(id, files, limits))
     finally:
         await form.close()
-
-
-def _invalid(errors: list[Any]) -> RequestValidationError:
-    return RequestValidationError(errors)
 
 
 graph_router = APIRouter(prefix="/v1/indexes/{ix}", tags=["graph"], dependencies=[require("read")])

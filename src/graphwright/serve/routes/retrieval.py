@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -169,39 +168,26 @@ async def answered(
     texts = tuple(text for text in ([ends] if isinstance(ends, str) else ends) if text)
     limits = Limits(footer, texts, max_tokens or body.max_tokens)
     writer = form(body.model, body.stream_options is not None and body.stream_options.include_usage)
-    question = _ChatQuestion(query, conversation, name, server.settings.public_url or str(request.base_url))
+    base = server.settings.public_url or str(request.base_url)
+
+    def answer(cancel: Cancellation, send: Callable[[_Event], None] | None = None) -> dict[str, Any]:
+        graph = query.index.graph
+
+        def on_event(event: Event) -> None:
+            if send is not None:
+                send(
+                    (event.kind, with_addresses(event.data, base, name, graph) if event.kind == "done" else event.data)
+                )
+
+        output = query.ask(cancel, None if send is None else on_event, conversation.earlier)
+        return with_addresses(output, base, name, graph)
+
     if body.stream:
-        stream: Stream[_Event] = await server.workers.stream(
-            lambda send, cancel: question.answer(cancel, send), lane=query.lane
-        )
+        stream: Stream[_Event] = await server.workers.stream(lambda send, cancel: answer(cancel, send), lane=query.lane)
         failed = lambda error: writer.failed(reported(error, server.catalog))  # noqa: E731
         return writer.response(writer.stream(limits.spoken(stream)), stream.close, failed)
-    complete = lambda cancel: to_json(writer.whole(limits.said(question.answer(cancel))))  # noqa: E731
+    complete = lambda cancel: to_json(writer.whole(limits.said(answer(cancel))))  # noqa: E731
     return JSONReply(await server.workers.run(complete, request, lane=query.lane))
-
-
-@dataclass(frozen=True)
-class _ChatQuestion:
-    """The question of a conversation to the index `name`; `base`: URL of the page."""
-
-    query: Query
-    conversation: Conversation
-    name: str
-    base: str
-
-    def answer(self, cancel: Cancellation, send: Callable[[_Event], None] | None = None) -> dict[str, Any]:
-        """Return the answer with the URLs of its citations; `send` is called with its events."""
-        graph = self.query.index.graph
-
-        def complete(output: Mapping[str, Any]) -> dict[str, Any]:
-            return with_addresses(output, self.base, self.name, graph)
-
-        def forward(event: Event) -> None:
-            if send is not None:
-                send((event.kind, complete(event.data) if event.kind == "done" else event.data))
-
-        on_event = None if send is None else forward
-        return complete(self.query.ask(cancel, on_event, self.conversation.earlier))
 
 
 def name_and_method(model: str, server: Server, request: Request) -> tuple[str, str | None]:
