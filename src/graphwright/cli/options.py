@@ -536,13 +536,13 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _flat(command: Callable[..., Any]) -> Iterator[inspect.Parameter]:
+def _flat(command: Any) -> Iterator[inspect.Parameter]:
     """Yield the parameters of a command, of a dataclass its fields."""
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         yield from _flat(parameter.annotation) if is_dataclass(parameter.annotation) else (parameter,)
 
 
-def _call(command: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+def _call(command: Any, values: Mapping[str, Any]) -> Any:
     """Call a command with the values of its flat parameters."""
     parameters = inspect.signature(command, eval_str=True).parameters.values()
     return command(
