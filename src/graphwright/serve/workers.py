@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar, cast, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from fastapi import Request
 
@@ -128,10 +128,7 @@ class Workers:
         Waits up to `patience` seconds for the first item, so that an error of the request is raised before the response
         begins. Closing the stream cancels the work. Raises OverloadedError as `run` does.
         """
-        stream = Stream(work, self)
-        stream.future = self._pools[lane].submit(stream.run)
-        await stream.wait_for_first(patience)
-        return stream
+        return await Stream(work, self, self._pools[lane]).begin(patience)
 
     async def wait_for(self, change: asyncio.Event, seconds: float) -> None:
         """Wait for an event, at most some seconds. Raises ShuttingDownError when the server shuts down."""
@@ -169,66 +166,59 @@ class Workers:
 class Stream(Generic[_T]):
     """Items sent by work in a thread, as an async iterator; closing it cancels the work."""
 
-    def __init__(self, work: Callable[[Callable[[_T], None], Cancellation], object], workers: Workers) -> None:
-        self.future: Future[None] | None = None
-        self._work, self._workers, self._cancel = work, workers, Cancellation()
-        self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[tuple[bool, Any]] = asyncio.Queue()  # (True, item), or at the end (False, error)
-        self._first: list[tuple[bool, Any]] = []
+    def __init__(
+        self, work: Callable[[Callable[[_T], None], Cancellation], object], workers: Workers, pool: _Pool
+    ) -> None:
+        self._workers, self._cancel = workers, Cancellation()
+        self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
+        self._items, self._has_ended = deque[_T](), False
         self._end = self._loop.time() + workers.timeout
+        self._future = pool.submit(lambda: work(self._soon, self._cancel))
+        self._future.add_done_callback(lambda _: self._soon())
 
-    def run(self) -> None:
-        """Do the work in this thread, and send its items to the event loop."""
-        error: Exception | None = None
-        try:
-            self._cancel.check()
-            self._work(lambda item: self._put(True, item), self._cancel)
-        except Exception as raised:
-            error = raised
-        self._put(False, error)
+    def _put(self, *items: _T) -> None:
+        """Add an item, in the thread of the event loop; none is the end."""
+        self._items.extend(items)
+        self._has_ended = not items
+        self._changed.set()
 
-    def _put(self, is_item: bool, value: Any) -> None:
+    def _soon(self, *items: _T) -> None:
         with suppress(RuntimeError):  # the event loop is closed
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, (is_item, value))
+            self._loop.call_soon_threadsafe(self._put, *items)
 
-    async def wait_for_first(self, patience: float) -> None:
+    async def begin(self, patience: float) -> Stream[_T]:
         """Wait for the first item, at most `patience` seconds. Raises the error of the work."""
-        entry = await self._next(patience)
-        if entry is not None and not entry[0] and entry[1] is not None:
-            raise entry[1]
-        self._first = [] if entry is None else [entry]
+        if await self._wait(patience) and not self._items:
+            self._future.result()
+        return self
 
-    async def _next(self, seconds: float) -> tuple[bool, Any] | None:
-        """Return the next entry of the queue, None after some seconds. An exception here cancels the work."""
-        entry = asyncio.ensure_future(self._queue.get())
+    async def _wait(self, seconds: float) -> bool:
+        """Return whether there is an item, or the end, after at most some seconds. An exception cancels the work."""
+        self._changed.clear()
         try:
-            await self._workers.first_of(entry, seconds=seconds)
+            if not (self._items or self._has_ended):
+                await self._workers.wait_for(self._changed, seconds)
         except (asyncio.CancelledError, ShuttingDownError):
             self.close()
             raise
-        finally:
-            if not entry.done():
-                entry.cancel()
-        return entry.result() if entry.done() and not entry.cancelled() else None
+        return bool(self._items) or self._has_ended
 
     def __aiter__(self) -> Stream[_T]:
         return self
 
     async def __anext__(self) -> _T:
-        entry = self._first.pop() if self._first else await self._next(self._end - self._loop.time())
-        if entry is None:
+        if not await self._wait(self._end - self._loop.time()):
             self.close()
             raise _timed_out(self._workers.timeout)
-        is_item, value = entry
-        if is_item:
-            return cast(_T, value)
-        raise value if value is not None else StopAsyncIteration
+        if self._items:
+            return self._items.popleft()
+        self._future.result()  # raises the error of the work
+        raise StopAsyncIteration
 
     def close(self) -> None:
         """Cancel the work; no effect after its end."""
         self._cancel.set()
-        if self.future is not None:
-            self.future.cancel()
+        self._future.cancel()
 
 
 def _timed_out(seconds: float) -> RequestTimeoutError:
