@@ -35,15 +35,10 @@ class Addressing:
             await RedirectResponse(f"{self._root}/")(scope, receive, send)
             return
         if scope["type"] in ("http", "websocket"):
-            scope = {**scope, "root_path": self._root, "path": self._path(scope)}
+            path = _routed(scope)
+            below = path == self._root or path.startswith(f"{self._root}/")
+            scope = {**scope, "root_path": self._root, "path": path if below else self._root + path}
         await self._app(scope, receive, send)
-
-    def _path(self, scope: Scope) -> str:
-        """Return the path of a request, with the sub-path before it."""
-        path: str = _routed(scope)
-        if self._root and not (path == self._root or path.startswith(f"{self._root}/")):
-            path = self._root + path
-        return path
 
 
 def _routed(scope: dict[str, Any] | Any) -> str:
