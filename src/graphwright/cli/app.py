@@ -1,7 +1,7 @@
 """The command line: its entry point, and the commands that read an index.
 
-Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage. Commands import
-their modules when they run, so that `--help` is fast.
+Data goes to stdout, progress and messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage. Names of
+the package load when a command first uses them, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from functools import cache
 from io import StringIO, TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
-from graphwright import __version__
+import graphwright
+from graphwright import __version__, graph
 from graphwright.cli.doctor import doctor
 from graphwright.cli.edits import edit
 from graphwright.cli.experiments import evaluate, train
@@ -36,6 +37,7 @@ from graphwright.cli.options import (
     expanded,
     method_names,
     one_folder,
+    open_index,
     take_plain_values,
 )
 from graphwright.cli.prompts import prompts
@@ -46,10 +48,6 @@ from graphwright.cli.terminal import check_output, discard_unwritable, flush_out
 from graphwright.cli.transfer import import_, pull, push
 from graphwright.cli.watching import watch
 from graphwright.errors import OptionError, counted
-
-if TYPE_CHECKING:
-    from graphwright.graph import Evidence, Graph
-    from graphwright.index_folder.index import Index
 
 IndexArgument = Annotated[Path | None, typer.Argument(help="Index folder.")]
 IndexOption = Annotated[Path | None, "Index folder, as in other commands."]
@@ -66,7 +64,7 @@ def _version(requested: bool) -> None:
 
 
 @app.callback()
-def graphwright(
+def program(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
@@ -204,10 +202,8 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check an index for damage."""
-    from graphwright.index_folder.index import Index
-
     folder = one_folder(folder, index)
-    with Index.open(folder) as opened:
+    with graphwright.Index.open(folder) as opened:
         problems = opened.verify(repair=repair)
     if as_json:
         print_json([vars(problem) for problem in problems])
@@ -229,8 +225,6 @@ def documents(
     as_json: AsJson = False,
 ) -> None:
     """List the documents of an index."""
-    from graphwright.cli.asking import open_index
-
     with open_index(index) as opened:
         part = (search or "").casefold()
         listed = [item for item in opened.list_documents() if part in f"{item.id}\n{item.title}".casefold()]
@@ -257,8 +251,6 @@ def show(
 
     Citations count characters in the text without these numbers. Metadata, or with --characters the page, go to stderr.
     """
-    from graphwright.cli.asking import open_index
-
     with open_index(index) as opened:
         text, places, metadata = opened.text(document), opened.places(document), opened.metadata(document)
     if characters is not None:
@@ -305,7 +297,6 @@ def export(
     force: Annotated[bool, "Replace an existing file."] = False,
 ) -> None:
     """Write the graph as GraphML, JSON, CSV, RDF, or for Neo4j."""
-    from graphwright.cli.asking import open_index
     from graphwright.graph.export import export as export_to_file
     from graphwright.graph.export import format_of, write
 
@@ -329,15 +320,18 @@ def export(
     note(f"wrote {source} to {'stdout' if to == STDOUT else to} as {form}: {size}")
 
 
-def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tuple[Graph, Evidence]:
+def _evidence(
+    index: graphwright.Index, question: str, method: str | None, top_k: int
+) -> tuple[graph.Graph, graph.Evidence]:
     """Return the searched graph and the best items of evidence, or the best passages if there is no evidence."""
     from graphwright.cli.asking import to_ask
-    from graphwright.graph import Evidence
 
     state = index.retrieve(question, to_ask(method, None, {})[0])
     evidence, passages = state.evidence, state.passages
     if evidence is None:
-        evidence = Evidence.of_nodes([]) if passages is None else Evidence.of_nodes(passages.ids, passages.scores)
+        evidence = (
+            graph.Evidence.of_nodes([]) if passages is None else graph.Evidence.of_nodes(passages.ids, passages.scores)
+        )
     return state.graph, evidence.top(top_k)
 
 

@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from graphwright.cli.options import read_method
-from graphwright.cli.terminal import console, note, print_json, progress, progress_text, say, shortened
+from graphwright.cli.options import open_index, read_method
+from graphwright.cli.terminal import console, note, print_json, progress, say, shortened
 from graphwright.errors import ModelError, OptionError, counted
 from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
@@ -37,26 +37,6 @@ _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --t
 _DEMO_QUESTIONS = (6, 3)  # positions of two bundled questions with short, correct answers
 
 _COMMON_OPTIONS = ("filter", "deadline", "llm", "instruction")  # options of `Index.ask` for every method
-
-
-def open_index(folder: Path) -> Index:
-    """Open an index for questions; print a note to stderr if some documents cannot be searched yet."""
-    index = Index.open(folder)
-    if index.imported is not None and not index.documents:
-        return index
-    if index.is_being_written:
-        documents = counted(len(index.list_documents()), "document")
-        progress = "" if (state := index.progress) is None else f" ({progress_text(*state)})"
-        note(f"note: {folder} is being indexed{progress}; {documents} can be searched now, others will follow.")
-    elif not index.documents:
-        note(f"note: {folder} contains no documents. Add some: graphwright index PATH --into {folder}")
-    elif not index.is_current:
-        note(
-            f"note: a change of {folder} was interrupted; the newest documents cannot be searched yet, and removed or "
-            f"replaced documents are hidden. Run the same command again, or: graphwright verify --repair --index "
-            f"{folder}"
-        )
-    return index
 
 
 def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions) -> None:

@@ -14,15 +14,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import graphwright
+from graphwright import models
 from graphwright.cli.options import AsJson, BaseUrl, ModelOptions, expanded
 from graphwright.cli.terminal import console, print_json
 from graphwright.errors import GraphwrightError, counted
-
-if TYPE_CHECKING:
-    from graphwright.index_folder.index import Index
-    from graphwright.models import LLM
 
 _PACKAGES = ("numpy", "onnxruntime", "tokenizers", "httpx", "pydantic")
 _KEY = "OPENAI_API_KEY"
@@ -124,9 +122,7 @@ def check_kernels() -> Check:
 
 def check_encoder() -> Check:
     """Load the embedded encoder and encode some texts."""
-    from graphwright.models import MiniLM
-
-    model, start = MiniLM(), time.perf_counter()
+    model, start = models.MiniLM(), time.perf_counter()
     cat, kitten, stocks = model.encode(["a small cat", "a little kitten", "stock prices"])
     loaded = time.perf_counter()
     if not float(cat @ kitten) > 0.5 > float(cat @ stocks):
@@ -142,10 +138,9 @@ def check_encoder() -> Check:
 def check_index(folder: Path) -> Iterator[Check]:
     """Check that an index opens, is up to date, and can be written."""
     try:
-        from graphwright.index_folder.index import Index
         from graphwright.store.tables import SCHEMA
 
-        index = Index.open(folder)
+        index = graphwright.Index.open(folder)
         detail = f"{counted(index.documents, 'document')}, schema {SCHEMA}, vectors of {index.encoder}"
     except Exception as error:
         yield _failure("opens", error, _REINDEX)
@@ -159,7 +154,7 @@ def check_index(folder: Path) -> Iterator[Check]:
         yield Check("writable", Status.NOTE, f"{folder} is read-only", "To add documents, change its permissions.")
 
 
-def _check_snapshot(index: Index) -> Check:
+def _check_snapshot(index: graphwright.Index) -> Check:
     info = index.info()
     detail = f"{counted(info['nodes'], 'node')}, {counted(info['edges'], 'edge')}, {info['bytes'] / 1e6:,.1f} MB"
     if info["current"]:
@@ -190,7 +185,7 @@ def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Ite
         return
     yield Check("key", Status.OK, f"from {_KEY}" if has_key else "none")  # never the key itself
 
-    def client() -> LLM:
+    def client() -> models.LLM:
         return replace(settings.llm(), timeout=min(settings.timeout, _TIMEOUT), retries=1)
 
     name = f"{settings.model} at {server or 'OpenAI'}"
@@ -200,7 +195,7 @@ def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Ite
         yield _checked("schema", lambda: _check_schema(client()), "Use another model.")
 
 
-def _check_reply(client: LLM, name: str) -> Check:
+def _check_reply(client: models.LLM, name: str) -> Check:
     """Check that the model replies to a short prompt, and that its server reports token counts."""
     from graphwright.models.budget import estimated_tokens
 
@@ -216,7 +211,7 @@ def _check_reply(client: LLM, name: str) -> Check:
     return Check("answers", Status.OK, f"{detail}, {tokens[0]} + {tokens[1]} tokens")
 
 
-def _check_schema(client: LLM) -> Check:
+def _check_schema(client: models.LLM) -> Check:
     """Ask for a reply that follows a JSON schema, as extraction does for each chunk."""
     from pydantic import BaseModel
 

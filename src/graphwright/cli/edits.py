@@ -7,16 +7,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from graphwright.cli.options import STDOUT, AsJson, IndexFolder, expanded, user_name
+from graphwright import store
+from graphwright.cli.options import STDOUT, AsJson, IndexFolder, expanded, open_index, user_name
 from graphwright.cli.terminal import console, note, plain_table, print_json, progress, say
 from graphwright.errors import DataError, OptionError, counted
-
-if TYPE_CHECKING:
-    from graphwright.store import Change, Edit
 
 edit = typer.Typer(
     no_args_is_help=True,
@@ -50,9 +48,7 @@ def merge(
 
     For example: graphwright edit merge Gratz --to Graz
     """
-    from graphwright.store import MergeEntities
-
-    _edit(index, MergeEntities(tuple(names), to), author)
+    _edit(index, store.MergeEntities(tuple(names), to), author)
 
 
 @edit.command()
@@ -61,9 +57,7 @@ def rename(
     name: Name, to: Annotated[str, typer.Argument(help="New name.")], index: IndexFolder, author: AuthorOptions
 ) -> None:
     """Give an entity another name; it is found by the old one, too."""
-    from graphwright.store import RenameEntity
-
-    _edit(index, RenameEntity(name, to), author)
+    _edit(index, store.RenameEntity(name, to), author)
 
 
 @edit.command()
@@ -75,9 +69,7 @@ def retype(
     author: AuthorOptions,
 ) -> None:
     """Correct the type of an entity."""
-    from graphwright.store import RetypeEntity
-
-    _edit(index, RetypeEntity(name, type), author)
+    _edit(index, store.RetypeEntity(name, type), author)
 
 
 @edit.command()
@@ -93,9 +85,7 @@ def split(
 
     In some documents its name means another, a new one or one that exists.
     """
-    from graphwright.store import SplitEntity
-
-    _edit(index, SplitEntity(name, tuple(document), to), author)
+    _edit(index, store.SplitEntity(name, tuple(document), to), author)
 
 
 @edit.command()
@@ -105,9 +95,7 @@ def delete(parts: Statement, index: IndexFolder, author: AuthorOptions) -> None:
 
     For example: graphwright edit delete Graz "lies on" Drau
     """
-    from graphwright.store import DeleteEntity, DeleteStatement
-
-    _edit(index, DeleteEntity(*parts) if _is_entity(parts) else DeleteStatement(*parts), author)
+    _edit(index, store.DeleteEntity(*parts) if _is_entity(parts) else store.DeleteStatement(*parts), author)
 
 
 @edit.command()
@@ -123,11 +111,13 @@ def add(
 
     For example: graphwright edit add Graz "lies on" Mur
     """
-    from graphwright.store import AddEntity, AddStatement
-
     if not _is_entity(parts) and type:
         raise OptionError(f"--type {type} is for an entity; leave it out for a statement.")
-    added = AddEntity(parts[0], type, text) if _is_entity(parts) else AddStatement(parts[0], parts[1], parts[2], text)
+    added = (
+        store.AddEntity(parts[0], type, text)
+        if _is_entity(parts)
+        else store.AddStatement(parts[0], parts[1], parts[2], text)
+    )
     _edit(index, added, author)
 
 
@@ -140,9 +130,7 @@ def apart(
     author: AuthorOptions,
 ) -> None:
     """Keep two entities apart: refuse a suggestion of 'edit suggest'."""
-    from graphwright.store import KeepApart
-
-    _edit(index, KeepApart(first, second), author)
+    _edit(index, store.KeepApart(first, second), author)
 
 
 @edit.command("list")
@@ -170,8 +158,6 @@ def undo(
     index: IndexFolder,
 ) -> None:
     """Undo edits: the graph is as if they were never made."""
-    from graphwright.cli.asking import open_index
-
     with open_index(index) as opened, progress() as show:
         opened.undo(*ids, progress=show)
     say(f"undid {counted(len(set(ids)), 'edit')}")
@@ -188,8 +174,6 @@ def suggest(
 
     Accept one with 'edit merge', refuse it with 'edit apart'.
     """
-    from graphwright.cli.asking import open_index
-
     with open_index(index) as opened:
         pairs = opened.suggest_duplicates(limit)
     if as_json:
@@ -231,8 +215,6 @@ def import_(
 
     Those that the index has already are left as they are.
     """
-    from graphwright.cli.asking import open_index
-
     edits = _read(file)
     with open_index(index) as opened, progress() as show:
         before = {each.id for each in opened.edits()}
@@ -247,38 +229,32 @@ def _is_entity(parts: Sequence[str]) -> bool:
     return len(parts) == 1
 
 
-def _edit(index: Path, change: Change, author: AuthorOptions) -> None:
-    from graphwright.cli.asking import open_index
-
+def _edit(index: Path, change: store.Change, author: AuthorOptions) -> None:
     who = user_name() if author.who is None else author.who
     with open_index(index) as opened, progress() as show:
         (made,) = opened.edit(change, who=who, why=author.why, progress=show)
     say(f"{made.id}  {change.words}")
 
 
-def _edits(index: Path) -> list[Edit]:
-    from graphwright.cli.asking import open_index
-
+def _edits(index: Path) -> list[store.Edit]:
     with open_index(index) as opened:
         return opened.edits()
 
 
-def _note_idle(edits: Sequence[Edit]) -> None:
+def _note_idle(edits: Sequence[store.Edit]) -> None:
     for each in edits:
         if each.idle:
             note(f"note: {each.id} ({each.change.words}) changes nothing, or not all, now: {each.idle}")
 
 
-def _read(file: Path) -> list[Edit]:
+def _read(file: Path) -> list[store.Edit]:
     """Return the edits of a file of JSON lines. Raises DataError for one that is none."""
-    from graphwright.store import Edit
-
     if file != STDOUT and not file.is_file():
         raise DataError(f"{file} is no file; nothing was imported. 'graphwright edit export' writes one.")
-    content, edits = sys.stdin.buffer.read() if file == STDOUT else file.read_bytes(), list[Edit]()
+    content, edits = sys.stdin.buffer.read() if file == STDOUT else file.read_bytes(), list[store.Edit]()
     for number, line in enumerate(content.splitlines(), start=1):
         try:
-            edits += [Edit.of_dict(json.loads(line))] if line.strip() else []
+            edits += [store.Edit.of_dict(json.loads(line))] if line.strip() else []
         except ValueError as error:  # of JSON or UTF-8, or an OptionError
             raise DataError(f"{file}, line {number}: {error} Nothing was imported.") from error
     return edits

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.options import AsJson, Confidence, IndexFolder, ModelOptions, expanded, names_in
+from graphwright import learn, search
+from graphwright.cli.options import AsJson, Confidence, IndexFolder, ModelOptions, expanded, names_in, open_index
 from graphwright.cli.terminal import Show, console, note, plain_table, print_json, progress, say
 from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
     from graphwright.evaluate import Experiment
-    from graphwright.learn import Examples, Labels
     from graphwright.learn.refine import Refiner
     from graphwright.models import LLM
-    from graphwright.search import Snapshot
 
 
 @dataclass(frozen=True)
@@ -152,40 +151,38 @@ class LabelOptions:
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the PPR subgraph that paths are taken from.")] = 1000
     seed: Seed = 0
 
-    def examples(self, questions: Path, snapshot: Snapshot) -> Examples:
+    def examples(self, questions: Path, snapshot: search.Snapshot) -> learn.Examples:
         """Read the questions, or a sample of them."""
         import numpy as np
 
-        from graphwright.learn import Examples, read_examples
-
-        examples = read_examples(questions, snapshot.graph, names=snapshot.names, max_unusable=self.max_unusable)
+        examples = learn.read_examples(questions, snapshot.graph, names=snapshot.names, max_unusable=self.max_unusable)
         if examples.left_out:
             note(f"{counted(len(examples.left_out), 'question')} left out. The first: {examples.left_out[0]}")
         if self.limit is None or self.limit >= len(examples.usable):
             return examples
         positions = np.sort(np.random.default_rng(self.seed).permutation(len(examples.usable))[: self.limit])
-        return Examples(tuple(examples.usable[int(position)] for position in positions), examples.left_out)
+        return learn.Examples(tuple(examples.usable[int(position)] for position in positions), examples.left_out)
 
-    def refiner(self, snapshot: Snapshot) -> Refiner:
+    def refiner(self, snapshot: search.Snapshot) -> Refiner:
         """Return the refiner, for a choice of paths without a language model."""
-        from graphwright.learn import CosineRefiner, NeighbourRefiner, ShortestPathLabels
-
         if self.refine == "llm":
             raise OptionError("--refine llm is for 'graphwright train labels'; train on its file by --labels FILE.")
         refiners: dict[str, Refiner] = {
-            "neighbours": NeighbourRefiner(snapshot.encoder),
-            "cosine": CosineRefiner(snapshot.encoder),
-            "shortest": ShortestPathLabels(),
+            "neighbours": learn.NeighbourRefiner(snapshot.encoder),
+            "cosine": learn.CosineRefiner(snapshot.encoder),
+            "shortest": learn.ShortestPathLabels(),
         }
         if self.refine not in refiners:
             raise OptionError(f"--refine is {self.refine!r}; choose from {', '.join(refiners)} and llm.")
         return refiners[self.refine]
 
-    def labels(self, snapshot: Snapshot, examples: Examples, refiner: Refiner, into: Path, show: Show) -> Labels:
+    def labels(
+        self, snapshot: search.Snapshot, examples: learn.Examples, refiner: Refiner, into: Path, show: Show
+    ) -> learn.Labels:
         """Make the labels of questions, and write them to a file."""
-        from graphwright.learn import make_labels
-
-        return make_labels(snapshot.graph, examples, refiner, into, nodes=self.nodes, length=self.length, progress=show)
+        return learn.make_labels(
+            snapshot.graph, examples, refiner, into, nodes=self.nodes, length=self.length, progress=show
+        )
 
 
 @train.command()
@@ -201,14 +198,12 @@ def labels(
     as_json: AsJson = False,
 ) -> None:
     """Choose the paths that a retriever learns to find."""
-    from graphwright.learn import LLMRefiner
-
     snapshot = _snapshot(index)
     if options.refine == "llm":
         settings = model.settings(index)
         if settings is None:
             raise OptionError("--refine llm needs a language model: add --llm MODEL, and --base-url URL of its server.")
-        refiner: Refiner = LLMRefiner(model.client(settings, index))
+        refiner: Refiner = learn.LLMRefiner(model.client(settings, index))
     elif model.llm or model.base_url:
         raise OptionError(f"--refine {options.refine} uses no language model; leave out --llm, or give --refine llm.")
     else:
@@ -248,22 +243,21 @@ def _add_command(level: str, about: str) -> None:
         options: LabelOptions,
         as_json: AsJson = False,
     ) -> None:
-        from graphwright.learn import Schedule, read_labels, train_retriever
         from graphwright.learn.network import import_torch
 
         if (questions is None) == (labels is None):
             raise OptionError(f"train {level} needs questions with answers, or --labels FILE; give one of the two.")
         import_torch()  # before minutes of labelling
         snapshot = _snapshot(index)
-        learned = None if labels is None else read_labels(labels, snapshot.graph)
+        learned = None if labels is None else learn.read_labels(labels, snapshot.graph)
         examples = None if questions is None else options.examples(questions, snapshot)
-        schedule = Schedule(epochs=epochs, patience=patience, seed=options.seed)
+        schedule = learn.Schedule(epochs=epochs, patience=patience, seed=options.seed)
         with progress() as show:
             if examples is not None:
                 file = into.with_name(f"{into.name}.labels.jsonl")
                 learned = options.labels(snapshot, examples, options.refiner(snapshot), file, show)
             assert learned is not None  # one of the two was given
-            retriever = train_retriever(snapshot, learned, level, names=names, schedule=schedule, progress=show)
+            retriever = learn.train_retriever(snapshot, learned, level, names=names, schedule=schedule, progress=show)
         retriever.save(into)
         _report(learned, as_json, retriever=into, about=retriever.about)
 
@@ -274,13 +268,11 @@ for _level, _about in _LEVELS.items():
     _add_command(_level, _about)
 
 
-def _snapshot(index: Path) -> Snapshot:
-    from graphwright.cli.asking import open_index
-
+def _snapshot(index: Path) -> search.Snapshot:
     return open_index(index).snapshot
 
 
-def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
+def _report(labels: learn.Labels, as_json: bool, **trained: Any) -> None:
     """Print the counts of the labels, and for a trained retriever its best scores and its file."""
     summary = labels.summary()
     if as_json:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from graphwright.cli.options import AsJson, IndexFolder, expanded
+import graphwright
+from graphwright import evaluate
+from graphwright.cli.options import AsJson, IndexFolder, expanded, open_index
 from graphwright.cli.serve import Data
 from graphwright.cli.terminal import note, print_json, say
 from graphwright.errors import DataError, counted
-
-if TYPE_CHECKING:
-    from graphwright.index_folder.index import Index
 
 feedback = typer.Typer(no_args_is_help=True, help="Use what readers said of the server's answers.")
 
@@ -26,8 +25,6 @@ def export(index: IndexFolder, data: Data = None) -> None:
 
     A line each: graphwright feedback export > questions.jsonl
     """
-    from graphwright.cli.asking import open_index
-
     with open_index(index) as opened:
         questions = _questions(opened, data)
     for question in questions:
@@ -50,16 +47,13 @@ def refit(
     """
     from dataclasses import asdict
 
-    from graphwright.cli.asking import open_index
-    from graphwright.evaluate import JudgedQuestion, fit_gate
-
     with open_index(index) as opened:
         if undo:
             opened.set_gate(0)
             note(f"{index} is ranked as the package does.")
             return
         rows = _questions(opened, data)
-        fit = fit_gate(opened.snapshot, map(JudgedQuestion.of_row, rows))
+        fit = evaluate.fit_gate(opened.snapshot, map(evaluate.JudgedQuestion.of_row, rows))
         opened.set_gate(fit.gate)
     if as_json:
         print_json(asdict(fit))
@@ -68,7 +62,7 @@ def refit(
     note("Every question is ranked with it from now on; --undo goes back.")
 
 
-def _questions(index: Index, data: Path | None) -> list[dict[str, Any]]:
+def _questions(index: graphwright.Index, data: Path | None) -> list[dict[str, Any]]:
     """Return the questions that feedback has right answers or passages for. Raises DataError if there are none."""
     from graphwright.serve.feedback import FEEDBACK_FILE, Feedback, question_set
     from graphwright.serve.settings import default_data_folder

@@ -10,10 +10,12 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+import graphwright
+from graphwright import data, extract, models, store
 from graphwright.cli.indexing_output import show_changes, show_estimate, show_notes
 from graphwright.cli.options import (
     AsJson,
@@ -31,13 +33,6 @@ from graphwright.cli.options import (
 from graphwright.cli.terminal import flush_output, note, print_json, progress, say
 from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
-if TYPE_CHECKING:
-    from graphwright.data import Connector, Document, GraphDatabase, ReadOptions, Skipped
-    from graphwright.extract import Excerpt, Extractor, PictureDescriber, Schema
-    from graphwright.index_folder.index import Index
-    from graphwright.models import LLM, LLMSettings
-    from graphwright.store import Changes
-
 
 def check_paths(paths: list[Path]) -> None:
     """Raise DataError if a path does not exist."""
@@ -47,25 +42,23 @@ def check_paths(paths: list[Path]) -> None:
 
 
 def read_sources(
-    sources: list[str], scratch: Path, name: str | None, reading: ReadOptions, skipped: list[Skipped]
-) -> list[Path | Document]:
+    sources: list[str], scratch: Path, name: str | None, reading: data.ReadOptions, skipped: list[data.Skipped]
+) -> list[Path | data.Document]:
     """Return paths, and the documents of stdin (-) and web pages. Raises DataError if a source cannot be read."""
-    from graphwright.data import fetch, is_url, read_file
-
     if name is not None and "-" not in sources:
         raise OptionError(f"--name {name} is the id of the document on stdin; give - as a path to read it.")
-    check_paths([Path(source) for source in sources if source != "-" and not is_url(source)])
-    documents: list[Path | Document] = []
+    check_paths([Path(source) for source in sources if source != "-" and not data.is_url(source)])
+    documents: list[Path | data.Document] = []
     for number, source in enumerate(dict.fromkeys(sources)):
-        if source != "-" and not is_url(source):
+        if source != "-" and not data.is_url(source):
             documents.append(Path(source))
             continue
         folder = scratch / str(number)
         folder.mkdir()
-        file = fetch(source, folder) if is_url(source) else _save_stdin(folder, name)
+        file = data.fetch(source, folder) if data.is_url(source) else _save_stdin(folder, name)
         before = len(skipped)
-        id = source if is_url(source) else name or _id_of_content(file)
-        part = list(read_file(file, id, skipped.append, reading))
+        id = source if data.is_url(source) else name or _id_of_content(file)
+        part = list(data.read_file(file, id, skipped.append, reading))
         skipped[before:] = [replace(item, path=item.path.replace(str(file), id)) for item in skipped[before:]]
         if not part:
             reason = skipped[-1].reason if len(skipped) > before else "empty"
@@ -99,23 +92,19 @@ def opened_index(
     into: Path,
     settings: Mapping[str, Any],
     encoder: str | None,
-    extractor: Extractor | str | None,
-    schema: Schema | None = None,
-) -> Iterator[Index]:
+    extractor: extract.Extractor | str | None,
+    schema: extract.Schema | None = None,
+) -> Iterator[graphwright.Index]:
     """Yield an index. Create it if it is missing; delete it again if nothing could be added."""
-    from graphwright.store import check_unwritten
-
-    check_unwritten(into)  # first, because the imports below are slow while another process computes
-    from graphwright.index_folder.index import Index
-    from graphwright.store import Settings
+    store.check_unwritten(into)  # first, because the rest loads slowly while another process computes
 
     created, keep_folder = not (into / "index.sqlite").exists(), into.is_dir()
     if created:
-        Index.create(into, encoder=encoder, settings=Settings(**settings), schema=schema).close()
+        graphwright.Index.create(into, encoder=encoder, settings=store.Settings(**settings), schema=schema).close()
     else:
         _check_unchanged(into, encoder, settings, schema)
     try:
-        yield Index.open(into, extractor=extractor)
+        yield graphwright.Index.open(into, extractor=extractor)
     except BaseException:
         if created:
             with suppress(GraphwrightError, OSError):
@@ -124,13 +113,10 @@ def opened_index(
 
 
 def _check_unchanged(
-    into: Path, encoder: str | None, settings: Mapping[str, Any], schema: Schema | None = None
+    into: Path, encoder: str | None, settings: Mapping[str, Any], schema: extract.Schema | None = None
 ) -> None:
     """Raise OptionError if an option differs from a setting that is fixed when an index is created."""
-    from graphwright.index_folder.index import Index
-    from graphwright.models import encoder_of
-
-    with Index.open(into) as index:
+    with graphwright.Index.open(into) as index:
         stored = {**asdict(index.settings), "encoder": index.encoder}
         if schema not in (None, index.extraction_schema):
             other = "with another" if index.extraction_schema else "without a"
@@ -138,7 +124,7 @@ def _check_unchanged(
                 f"{into} was created {other} schema. Leave --schema out, or replace the schema: graphwright reextract "
                 f"--index {into} --schema FILE"
             )
-    options = {**settings, **({} if encoder is None else {"encoder": encoder_of(encoder).id})}
+    options = {**settings, **({} if encoder is None else {"encoder": models.encoder_of(encoder).id})}
     for name, value in options.items():
         if value != stored[name]:
             raise OptionError(
@@ -154,15 +140,12 @@ def _shown(value: Any) -> str:
 
 def _delete_unused(into: Path, keep_folder: bool) -> None:
     """Delete an index without documents, unless another process writes it, or it has cached replies of a model."""
-    from graphwright.index_folder.index import Index
-    from graphwright.store import IndexLayout, delete_folder, writer_lock
-
-    with writer_lock(into):
-        with Index.open(into) as index:
+    with store.writer_lock(into):
+        with graphwright.Index.open(into) as index:
             documents = index.documents
-        layout = IndexLayout(into)
+        layout = store.IndexLayout(into)
         if not documents and not layout.replies.exists():
-            delete_folder(layout, keep_folder)
+            store.delete_folder(layout, keep_folder)
 
 
 @expanded
@@ -184,22 +167,20 @@ def index(
     """
     from tempfile import TemporaryDirectory
 
-    from graphwright.store import IndexLayout
-
     settings, llm, types, model = new.settings(), _settings(options, into), _schema(schema), options.model
     describer = None if estimate else _describer(options, into)
     client = _client(llm, into, model, dry_run=estimate)
     refer, reading = _references(options.references, llm, client, into), options.files.read_options()
-    skipped: list[Skipped] = []
+    skipped: list[data.Skipped] = []
     with TemporaryDirectory() as scratch:
         documents = read_sources(sources, Path(scratch), name, reading, skipped)
         if estimate:
             if options.vision:
                 note("note: the estimate does not include the descriptions of pictures (--vision).")
-            citing: list[Document] = []  # documents whose references the model would list
+            citing: list[data.Document] = []  # documents whose references the model would list
             transform = partial(_collected, citing) if options.references == "llm" else refer
             chunks, types = _new_chunks(documents, into, settings, types, reading, transform)
-            prompts = IndexLayout(into).prompts
+            prompts = store.IndexLayout(into).prompts
             show_estimate(chunks, llm, model, citing, types, prompts=prompts, as_json=options.as_json)
             return
         extractor, where = _extractor(llm, client, model, options.vision), options.where
@@ -249,7 +230,7 @@ def sync(
     synced(opened, into, options)
 
 
-def synced(source: Path | Connector, into: Path, options: ReadingOptions) -> None:
+def synced(source: Path | data.Connector, into: Path, options: ReadingOptions) -> None:
     """Sync an index with a source, and print the changes."""
     llm, describer = _settings(options, into), _describer(options, into)
     reading, client = replace(options.files.read_options(), describe=describer), _client(llm, into, options.model)
@@ -260,10 +241,8 @@ def synced(source: Path | Connector, into: Path, options: ReadingOptions) -> Non
         _change(opened, work, [], refer, describer, model=llm is not None, as_json=options.as_json)
 
 
-def _sync_graph(database: GraphDatabase, into: Path, changed_by: str | None, *, as_json: bool) -> None:
-    from graphwright.index_folder.index import Index
-
-    with Index.open(into) as index, progress() as show:
+def _sync_graph(database: data.GraphDatabase, into: Path, changed_by: str | None, *, as_json: bool) -> None:
+    with graphwright.Index.open(into) as index, progress() as show:
         changes = index.sync_graph(database, show, changed_by=changed_by)
         counts = asdict(changes)
         if as_json:
@@ -290,20 +269,17 @@ def reextract(
     Use --llm, or --offline for extraction without a language model; --schema none removes the schema. The original
     files are not needed: the index stores their text.
     """
-    from graphwright.index_folder.index import Index
-    from graphwright.store import IndexLayout
-
     llm, types = model.settings(index), _schema(schema)
     if llm is None and not model.offline and model.extractor is None and types is None:
         raise OptionError(
             "reextract needs --llm MODEL, a settings.toml that names one, --extractor NAME, --schema FILE or --offline."
         )
     client = _client(llm, index, model, dry_run=estimate)
-    opened = Index.open(index, extractor=_extractor(llm, client, model))
+    opened = graphwright.Index.open(index, extractor=_extractor(llm, client, model))
     if estimate:
         chunks = opened.chunks_to_reextract(ids or None, types)
         types = opened.extraction_schema if types is None else types
-        show_estimate(chunks, llm, model, (), types, prompts=IndexLayout(index).prompts, as_json=as_json)
+        show_estimate(chunks, llm, model, (), types, prompts=store.IndexLayout(index).prompts, as_json=as_json)
         return
     work = partial(opened.reextract, ids or None, schema=types)
     changes = _change(opened, work, [], model=llm is not None, as_json=as_json)
@@ -327,16 +303,13 @@ def rebuild(
     The original files are not needed: the index stores their text. Questions are answered from the old index until the
     new one is complete. Chunks that are as before keep what was extracted.
     """
-    from graphwright.index_folder.index import Index
-    from graphwright.store import IndexLayout
-
     llm, settings = model.settings(index), new.settings()
     client = _client(llm, index, model, dry_run=estimate)
     extractor = _extractor(llm, client, model)
-    paid = Index.chunks_to_rebuild(index, encoder, **settings)
+    paid = graphwright.Index.chunks_to_rebuild(index, encoder, **settings)
     if estimate:
-        types = Index.open(index).extraction_schema
-        show_estimate(paid, llm, model, (), types, prompts=IndexLayout(index).prompts, as_json=as_json)
+        types = graphwright.Index.open(index).extraction_schema
+        show_estimate(paid, llm, model, (), types, prompts=store.IndexLayout(index).prompts, as_json=as_json)
         return
     if paid and not yes:
         raise OptionError(
@@ -346,10 +319,10 @@ def rebuild(
 
     is_read = llm is not None and bool(paid)
 
-    def work(**reporting: Any) -> Changes:
-        changes = Index.rebuild(index, encoder, reporting["progress"], extractor=extractor, **settings)
+    def work(**reporting: Any) -> store.Changes:
+        changes = graphwright.Index.rebuild(index, encoder, reporting["progress"], extractor=extractor, **settings)
         if is_read:
-            with Index.open(index, extractor=extractor) as opened:
+            with graphwright.Index.open(index, extractor=extractor) as opened:
                 changes = replace(opened.add([], **reporting), rebuilt=True)
         return changes
 
@@ -371,12 +344,10 @@ def remove(
     dry_run: Annotated[bool, "List the documents that would be removed, and change nothing."] = False,
 ) -> None:
     """Remove documents from an index, by id, folder or pattern."""
-    from graphwright.index_folder.index import Index
-
     wanted = [*(ids or ()), *(f"{name.rstrip('/')}/" for name in folder or ())]
     if not wanted:
         raise OptionError("remove needs ids, patterns or --folder; 'graphwright documents' lists the ids.")
-    with Index.open(index) as opened:
+    with graphwright.Index.open(index) as opened:
         chosen = opened.matching(wanted)
         if dry_run:
             for id in chosen:
@@ -389,33 +360,31 @@ def remove(
         flush_output()
 
 
-def _schema(file: str | None) -> Schema | None:
+def _schema(file: str | None) -> extract.Schema | None:
     """Return the schema of a file, one without types for "none", None without an option."""
-    from graphwright.extract import Schema
-
-    return None if file is None else Schema() if file == "none" else Schema.read(file)
+    return None if file is None else extract.Schema() if file == "none" else extract.Schema.read(file)
 
 
-def _client(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> LLM | None:
+def _client(
+    llm: models.LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False
+) -> models.LLM | None:
     """Return the client of a model. It caches replies in the folder, and needs no key in a dry run."""
     if llm is None:
         return None
     return llm.llm(api_key="none") if dry_run else model.client(llm, folder)
 
 
-def _settings(options: ReadingOptions, folder: Path) -> LLMSettings | None:
+def _settings(options: ReadingOptions, folder: Path) -> models.LLMSettings | None:
     """Return the settings of the language model that extracts; a server alone is that of the vision model."""
     model = options.model
     return (replace(model, base_url=None) if options.vision and model.llm is None else model).settings(folder)
 
 
-def _describer(options: ReadingOptions, folder: Path) -> PictureDescriber | None:
+def _describer(options: ReadingOptions, folder: Path) -> extract.PictureDescriber | None:
     """Return the function that describes pictures. It has the limits and prices of the command's language model."""
     vision, model = options.vision, options.model
     if vision is None:
         return None
-    from graphwright.extract import PictureDescriber
-    from graphwright.store import IndexLayout
 
     if model.offline:
         raise OptionError("--offline uses no language model; leave out --vision.")
@@ -423,31 +392,28 @@ def _describer(options: ReadingOptions, folder: Path) -> PictureDescriber | None
     model = replace(model, llm=name if separator else vision, base_url=f"http{url}" if separator else model.base_url)
     settings = model.settings(None)
     assert settings is not None
-    return PictureDescriber(model.client(settings, folder), prompts=IndexLayout(folder).prompts)
+    return extract.PictureDescriber(model.client(settings, folder), prompts=store.IndexLayout(folder).prompts)
 
 
 def _references(
-    references: str | None, llm: LLMSettings | None, client: LLM | None, into: Path
-) -> Callable[..., list[Document]] | None:
+    references: str | None, llm: models.LLMSettings | None, client: models.LLM | None, into: Path
+) -> Callable[..., list[data.Document]] | None:
     """Return the function that finds references between documents, or None."""
-    from graphwright.extract import with_references
-    from graphwright.store import IndexLayout
-
     if references not in (None, "rules", "llm"):
         raise OptionError(f"--references is {references!r}; choose from rules, llm.")
     if references != "llm":
-        return None if references is None else with_references
+        return None if references is None else extract.with_references
     if llm is None:
         raise OptionError("--references llm needs --llm MODEL or a settings.toml that names one; rules need none.")
-    return partial(with_references, llm=client, threads=llm.concurrency, prompts=IndexLayout(into).prompts)
+    return partial(
+        extract.with_references, llm=client, threads=llm.concurrency, prompts=store.IndexLayout(into).prompts
+    )
 
 
 def _extractor(
-    llm: LLMSettings | None, client: LLM | None, model: ExtractionOptions, vision: str | None = None
-) -> Extractor | str | None:
+    llm: models.LLMSettings | None, client: models.LLM | None, model: ExtractionOptions, vision: str | None = None
+) -> extract.Extractor | str | None:
     """Return the extractor or its name. Limits without a language model are those of the vision model."""
-    from graphwright.extract import GenerativeExtractor
-
     if llm is None or client is None:
         options = ("extraction", "gleanings", "rate", *(() if vision else ("max_tokens", "max_cost")))
         if flags := [f"--{name.replace('_', '-')}" for name in options if getattr(model, name) is not None]:
@@ -455,58 +421,56 @@ def _extractor(
         return model.extractor
     if model.extractor is not None:
         raise OptionError("--extractor is for extraction without a language model; leave out --llm, or add --offline.")
-    return GenerativeExtractor(client, extraction=llm.extraction, gleanings=llm.gleanings, threads=llm.concurrency)
+    return extract.GenerativeExtractor(
+        client, extraction=llm.extraction, gleanings=llm.gleanings, threads=llm.concurrency
+    )
 
 
-def _collected(collected: list[Document], documents: Iterable[Document]) -> list[Document]:
+def _collected(collected: list[data.Document], documents: Iterable[data.Document]) -> list[data.Document]:
     collected += documents
     return collected
 
 
 def _new_chunks(
-    paths: Sequence[Path | Document],
+    paths: Sequence[Path | data.Document],
     into: Path,
     settings: Mapping[str, Any],
-    schema: Schema | None,
-    reading: ReadOptions,
-    transform: Callable[..., list[Document]] | None,
-) -> tuple[list[Excerpt], Schema]:
+    schema: extract.Schema | None,
+    reading: data.ReadOptions,
+    transform: Callable[..., list[data.Document]] | None,
+) -> tuple[list[extract.Excerpt], extract.Schema]:
     """Return the chunks of new and changed documents, and the schema; without an index, of a temporary new one."""
     from tempfile import TemporaryDirectory
 
-    from graphwright.index_folder.index import Index
-    from graphwright.store import Settings
-
     with TemporaryDirectory() as scratch:
         if (into / "index.sqlite").exists():
-            index = Index.open(into)
+            index = graphwright.Index.open(into)
         else:
-            index = Index.create(Path(scratch) / "index", settings=Settings(**settings), schema=schema)
+            index = graphwright.Index.create(
+                Path(scratch) / "index", settings=store.Settings(**settings), schema=schema
+            )
         with index:
             return index.chunks_to_extract(paths, reading, transform), index.extraction_schema
 
 
 def _change(
-    index: Index | Path,
-    work: Callable[..., Changes],
-    skipped: list[Skipped],
-    refer: Callable[..., list[Document]] | None = None,
-    describer: PictureDescriber | None = None,
+    index: graphwright.Index | Path,
+    work: Callable[..., store.Changes],
+    skipped: list[data.Skipped],
+    refer: Callable[..., list[data.Document]] | None = None,
+    describer: extract.PictureDescriber | None = None,
     *,
     model: bool,
     as_json: bool,
-) -> Changes:
+) -> store.Changes:
     """Change an index, with progress; print the changes. `model`: whether a language model extracts."""
-    from graphwright.index_folder.index import Index
-    from graphwright.models import Usage
-
-    usage, start = Usage() if describer is None else describer.usage, time.perf_counter()
+    usage, start = models.Usage() if describer is None else describer.usage, time.perf_counter()
     with progress(usage, whole=not model) as show:
         transform = {} if refer is None else {"transform": partial(refer, usage=usage, progress=show)}
         changes = work(progress=show, usage=usage, **transform)
     seconds = time.perf_counter() - start
     changes.skipped += skipped
-    with Index.open(index) if isinstance(index, Path) else nullcontext(index) as opened:
+    with graphwright.Index.open(index) if isinstance(index, Path) else nullcontext(index) as opened:
         copies = opened.copies([*changes.added, *changes.replaced])
         show_changes(changes, opened.info(), seconds, copies, model=model, as_json=as_json)
     return changes

@@ -7,16 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphwright import data, extract, models, store
 from graphwright.cli.terminal import note, print_json, say, tokens_and_cost
 from graphwright.errors import counted
 
 if TYPE_CHECKING:
     from graphwright.cli.options import ExtractionOptions
-    from graphwright.data import Document, Skipped
-    from graphwright.extract import Estimate, Excerpt, Schema
-    from graphwright.models import LLMSettings
     from graphwright.prompts.templates import Prompts
-    from graphwright.store import Changes
 
 _MAX_SKIPPED = 10  # reasons shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "moved", "removed", "retained", "skipped")
@@ -24,7 +21,13 @@ _FACTS = ("unreadable", "resumed", "rebuilt", "extracted", "released", "off_sche
 
 
 def show_changes(
-    changes: Changes, info: Mapping[str, Any], seconds: float, copies: Mapping[str, str], *, model: bool, as_json: bool
+    changes: store.Changes,
+    info: Mapping[str, Any],
+    seconds: float,
+    copies: Mapping[str, str],
+    *,
+    model: bool,
+    as_json: bool,
 ) -> None:
     """Print a command's changes. `info`: the index now; `copies`: of others; `model`: whether a model extracts."""
     counts = {name: len(getattr(changes, name)) for name in _COUNTS}
@@ -56,7 +59,7 @@ def show_changes(
     _say_contents(info, seconds)
 
 
-def _details(changes: Changes) -> dict[str, Any]:
+def _details(changes: store.Changes) -> dict[str, Any]:
     return {
         "skipped": [{"path": item.path, "reason": item.reason} for item in changes.skipped],
         "moved_documents": [{"from": earlier, "to": now} for earlier, now in changes.moved],
@@ -72,7 +75,7 @@ def _details(changes: Changes) -> dict[str, Any]:
     }
 
 
-def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
+def show_notes(changes: store.Changes, into: Path, *, model: bool) -> None:
     """Print skipped files, retained documents and, with a `model`, the chunks that wait for it, to stderr."""
     _show_skipped(changes.skipped)
     if changes.retained:
@@ -106,7 +109,7 @@ def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
             note(f"  {_first(places)}: {reason}")
 
 
-def _show_skipped(skipped: list[Skipped]) -> None:
+def _show_skipped(skipped: list[data.Skipped]) -> None:
     """Print skipped files and rows by reason: first those that may contain data, then those left out on purpose."""
     first_unread = sorted(skipped, key=lambda item: not item.unread)
     groups = _by_reason((item.path.replace("\n", "%0A"), item.reason) for item in first_unread)
@@ -166,28 +169,26 @@ def show_graph(info: Mapping[str, Any], seconds: float) -> None:
 
 
 def show_estimate(
-    chunks: list[Excerpt],
-    llm: LLMSettings | None,
+    chunks: list[extract.Excerpt],
+    llm: models.LLMSettings | None,
     model: ExtractionOptions,
-    citing: Sequence[Document],
-    schema: Schema,
+    citing: Sequence[data.Document],
+    schema: extract.Schema,
     *,
     prompts: Prompts,
     as_json: bool,
 ) -> None:
     """Print the estimated cost of each kind of extraction. `citing`: documents whose references the model lists."""
-    from graphwright.extract import KINDS, estimate, estimate_references
-
     gleanings = (model.gleanings or 0) if llm is None else llm.gleanings
     prices, rate = (None, None) if llm is None else (llm.prices, llm.rate)
     estimates = {
-        kind: estimate(
+        kind: extract.estimate(
             chunks, extraction=kind, gleanings=gleanings, prices=prices, rate=rate, schema=schema, prompts=prompts
         )
-        for kind in KINDS
+        for kind in extract.KINDS
     }
     if citing:
-        estimates["references"] = estimate_references(citing, prices=prices, rate=rate)
+        estimates["references"] = extract.estimate_references(citing, prices=prices, rate=rate)
     if as_json:
         print_json({kind: estimated.to_dict() for kind, estimated in estimates.items()})
         return
@@ -203,7 +204,7 @@ def show_estimate(
         note("note: this is the cost with a language model (--llm MODEL); extraction without one costs nothing.")
 
 
-def estimate_table(estimates: dict[str, Estimate]) -> str:
+def estimate_table(estimates: dict[str, extract.Estimate]) -> str:
     """Return the estimates as a table, with a column for each kind of extraction.
 
     >>> from graphwright.extract import Estimate

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 from rich.text import Text
 
-from graphwright.cli.asking import open_index
+from graphwright.cli.options import open_index
 from graphwright.cli.terminal import console, note, plain_table, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder.index import Index

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer.core
 
-from graphwright.errors import OptionError
+import graphwright
+from graphwright import data, evaluate, models, search, store
+from graphwright.cli.terminal import note, progress_text
+from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
-    from graphwright.data import GraphDatabase, ReadOptions
     from graphwright.engines import Engine
-    from graphwright.evaluate import ComparedMethod
-    from graphwright.models import LLM, LLMSettings
-    from graphwright.search import Filter
     from graphwright.search.filter import Range
 
 DEFAULT_FOLDER = ".graphwright"  # default name of the index folder
@@ -68,6 +67,26 @@ def one_folder(argument: Path | None, option: Path | None) -> Path:
     if argument is not None and option is not None and argument.resolve() != option.resolve():
         raise OptionError(f"two indexes are named, {argument} and --index {option}; leave one of them out.")
     return argument or option or index_folder()
+
+
+def open_index(folder: Path) -> graphwright.Index:
+    """Open an index for questions; print a note to stderr if some documents cannot be searched yet."""
+    index = graphwright.Index.open(folder)
+    if index.imported is not None and not index.documents:
+        return index
+    if index.is_being_written:
+        documents = counted(len(index.list_documents()), "document")
+        progress = "" if (state := index.progress) is None else f" ({progress_text(*state)})"
+        note(f"note: {folder} is being indexed{progress}; {documents} can be searched now, others will follow.")
+    elif not index.documents:
+        note(f"note: {folder} contains no documents. Add some: graphwright index PATH --into {folder}")
+    elif not index.is_current:
+        note(
+            f"note: a change of {folder} was interrupted; the newest documents cannot be searched yet, and removed or "
+            f"replaced documents are hidden. Run the same command again, or: graphwright verify --repair --index "
+            f"{folder}"
+        )
+    return index
 
 
 def served_folders(folders: list[str] | None) -> list[str]:
@@ -161,9 +180,8 @@ class ModelOptions:
     llm_seed: Annotated[int | None, "Random seed of the LLM."] = None
     extra_body: Annotated[str | None, "More fields of each LLM request, as JSON."] = None
 
-    def settings(self, folder: Path | None) -> LLMSettings | None:
+    def settings(self, folder: Path | None) -> models.LLMSettings | None:
         """Return the settings of the options, else of settings.toml of the index folder; None if there is none."""
-        from graphwright.models import LLMSettings
         from graphwright.models.settings import SETTINGS, read_settings
 
         settings = None if folder is None else read_settings(folder / SETTINGS)
@@ -172,7 +190,7 @@ class ModelOptions:
                 raise OptionError(f"--base-url {self.base_url} names a server but no model; add --llm MODEL.")
             return None
         if settings is None:
-            settings = LLMSettings(str(self.llm), self.base_url)
+            settings = models.LLMSettings(str(self.llm), self.base_url)
         elif self.llm not in (None, settings.model):  # prices and rates are for another model
             settings = replace(
                 settings, prompt_price=None, completion_price=None, prompt_rate=None, completion_rate=None
@@ -187,18 +205,15 @@ class ModelOptions:
                 changes |= zip(names, _two_numbers(f"--{option}", text, unit), strict=True)
         return replace(settings, **changes)
 
-    def client(self, settings: LLMSettings, folder: Path) -> LLM:
+    def client(self, settings: models.LLMSettings, folder: Path) -> models.LLM:
         """Return a client of the language model that keeps to the budget and caches replies in the index folder."""
-        from graphwright.models import BudgetedLLM, CachedLLM
-        from graphwright.store import IndexLayout
-
         if self.max_cost is not None and settings.prices is None:
             raise OptionError(f"--max-cost {self.max_cost:g} needs the prices of the model; add --prices 0.15,0.60.")
-        model: LLM = settings.llm()
+        model: models.LLM = settings.llm()
         if self.max_tokens is not None or self.max_cost is not None:
-            model = BudgetedLLM(model, self.max_tokens, self.max_cost)
+            model = models.BudgetedLLM(model, self.max_tokens, self.max_cost)
         writable = os.access(folder, os.W_OK) or not folder.exists()  # the command will create a missing folder
-        return CachedLLM(model, IndexLayout(folder).replies) if writable else model
+        return models.CachedLLM(model, store.IndexLayout(folder).replies) if writable else model
 
 
 _SAME = ("base_url", "timeout", "max_completion_tokens", "reasoning_effort", "deadline", "instruction")
@@ -234,7 +249,7 @@ class AnswerModelOptions(ModelOptions):
 
     offline: Annotated[bool, "Use no language model, even if settings.toml names one."] = False
 
-    def settings(self, folder: Path | None) -> LLMSettings | None:
+    def settings(self, folder: Path | None) -> models.LLMSettings | None:
         """Return the settings of the language model; None if there is none, or with --offline."""
         if not self.offline:
             return super().settings(folder)
@@ -296,13 +311,11 @@ class FileOptions:
     ] = None
     id_column: Annotated[str | None, "Column of tables and JSON rows whose values are the ids."] = None
 
-    def read_options(self) -> ReadOptions:
+    def read_options(self) -> data.ReadOptions:
         """Return the options for `Index.add` and `Index.sync`."""
-        from graphwright.data import ReadOptions
-
         include, exclude = tuple(self.include or ()), tuple(self.exclude or ())
         columns = names_in(self.text_columns) or ()
-        return ReadOptions(include, exclude, not self.no_ignore, columns, self.id_column or "")
+        return data.ReadOptions(include, exclude, not self.no_ignore, columns, self.id_column or "")
 
 
 @dataclass(frozen=True)
@@ -356,12 +369,10 @@ class DatabaseOptions:
     database: Annotated[str | None, "Name of the database at bolt:// or neo4j:// (default: the server's own)."] = None
     user: Annotated[str | None, "Its user (default: NEO4J_USERNAME); the password is NEO4J_PASSWORD."] = None
 
-    def at(self, source: str) -> GraphDatabase | None:
+    def at(self, source: str) -> data.GraphDatabase | None:
         """Return the database at an address; None for a path. Raises OptionError for options that a path has not."""
-        from graphwright.data import GraphDatabase, is_database
-
-        if is_database(source):
-            return GraphDatabase(source, self.database, self.user)
+        if data.is_database(source):
+            return data.GraphDatabase(source, self.database, self.user)
         if self != DatabaseOptions():
             raise OptionError(f"--database and --user are for a graph database, such as bolt://HOST, not for {source}.")
         return None
@@ -391,7 +402,7 @@ class EngineOptions:
             yield engine
 
 
-def read_method(text: str | None) -> ComparedMethod | None:
+def read_method(text: str | None) -> evaluate.ComparedMethod | None:
     """Return the method of --method; None if it is not given. Raises OptionError as `entry_of`."""
     from graphwright.evaluate.entries import entry_of
 
@@ -414,13 +425,11 @@ class FilterOptions:
         "Leave out documents that are dated later, and statements that do not hold then: 2024-03-31, 2024-03 or 2024.",
     ] = None
 
-    def filter(self) -> Filter | None:
+    def filter(self) -> search.Filter | None:
         """Return the filter of --document, --folder, --where and --as-of; None if none is given."""
-        from graphwright.search import Filter
-
         if self.document is None and self.folder is None and not self.where and self.as_of is None:
             return None
-        return Filter(self.document, self.folder, _conditions(self.where or ()), self.as_of)
+        return search.Filter(self.document, self.folder, _conditions(self.where or ()), self.as_of)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from graphwright.cli.options import AsJson, expanded
+from graphwright.cli.options import AsJson, expanded, open_index
 from graphwright.cli.terminal import print_json, say
 from graphwright.errors import OptionError, counted
 
@@ -23,7 +23,6 @@ def prompts(
     as_json: AsJson = False,
 ) -> None:
     """List the prompts of language models, or copy them."""
-    from graphwright.cli.asking import open_index
     from graphwright.prompts.templates import packaged, prompts_of_index
 
     if copy is not None and index is not None:

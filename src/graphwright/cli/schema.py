@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import graphwright
+from graphwright import extract
 from graphwright.cli.indexing import check_paths
-from graphwright.cli.options import AnswerModelOptions, IndexFolder, expanded, index_folder
+from graphwright.cli.options import AnswerModelOptions, IndexFolder, expanded, index_folder, open_index
 from graphwright.cli.terminal import note, progress, say
 from graphwright.errors import DataError, OptionError, counted
-
-if TYPE_CHECKING:
-    from graphwright.extract import Schema
 
 schema = typer.Typer(
     help="Suggest, show and check the types that extraction finds.", no_args_is_help=True, rich_markup_mode=None
@@ -34,19 +33,17 @@ def suggest(
     """
     from tempfile import TemporaryDirectory
 
-    from graphwright.index_folder.index import Index
-
     if folder is not None and index is not None:
         raise OptionError(f"{folder} and --index {index} are both named; leave one of them out.")
     with TemporaryDirectory() as scratch:
         if folder is not None:
             check_paths([folder])
             place = Path(scratch) / "index"
-            with Index.create(place) as opened, progress() as show:
+            with graphwright.Index.create(place) as opened, progress() as show:
                 opened.add(folder, show)
         else:
             place = index or index_folder()
-        with Index.open(place) as opened:
+        with graphwright.Index.open(place) as opened:
             llm = model.settings(place)
             suggested = opened.suggest_schema(None if llm is None else model.client(llm, place))
     if not suggested:
@@ -59,8 +56,6 @@ def suggest(
 @expanded
 def show(index: IndexFolder) -> None:
     """Print the schema of an index."""
-    from graphwright.cli.asking import open_index
-
     with open_index(index) as opened:
         stored = opened.extraction_schema
     if not stored:
@@ -72,13 +67,11 @@ def show(index: IndexFolder) -> None:
 @expanded
 def check(file: Annotated[Path, typer.Argument(help="Schema in TOML, OWL or SHACL.")]) -> None:
     """Check a schema, and print it as TOML."""
-    from graphwright.extract import Schema
-
-    read = Schema.read(file)
+    read = extract.Schema.read(file)
     say(read.to_toml().rstrip())
     note(_counts(read))
 
 
-def _counts(types: Schema) -> str:
+def _counts(types: extract.Schema) -> str:
     entities, relations = counted(len(types.entities), "entity type"), counted(len(types.relations), "relation type")
     return f"{entities}, {relations}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphwright import models
 from graphwright.cli.options import AsJson, BaseUrl, expanded, found_index, served_folders, user_name
 from graphwright.cli.terminal import console, note, plain_table, print_json, say
 from graphwright.errors import DataError, OptionError, counted
@@ -178,7 +179,6 @@ def serve(
 
 def server_settings(file: Path | None, llm: str | None, base_url: str | None, options: dict[str, Any]) -> ServeSettings:
     """Return the settings of the file, overridden by the options."""
-    from graphwright.models import LLMSettings
     from graphwright.serve.settings import ServeSettings, read_server_file
 
     given = {name: value for name, value in options.items() if value is not None}
@@ -188,7 +188,7 @@ def server_settings(file: Path | None, llm: str | None, base_url: str | None, op
     if llm is None and chosen.llm is None:
         raise OptionError(f"--base-url {base_url} names a server but no model; add --llm MODEL.")
     if chosen.llm is None or llm not in (None, chosen.llm.model):
-        model = LLMSettings(str(llm), base_url)
+        model = models.LLMSettings(str(llm), base_url)
     else:
         model = replace(chosen.llm, base_url=base_url or chosen.llm.base_url)
     return replace(chosen, llm=model)

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+import graphwright
+from graphwright import data, remote
 from graphwright.cli.indexing_output import show_graph, show_source
 from graphwright.cli.options import AsJson, DatabaseOptions, Encoder, TripleFileOptions, expanded, names_in
 from graphwright.cli.terminal import note, print_json, progress, say
@@ -43,8 +45,6 @@ def import_(
 
     The files may be larger than memory. If the import fails, no index is left behind.
     """
-    from graphwright.index_folder.index import Index
-
     spaces = names_in(embed)
     options: dict[str, Any] = {
         "names": names or [],
@@ -56,7 +56,7 @@ def import_(
     source = _source(files, triples, database)
     start = time.perf_counter()
     with progress() as show:
-        opened = Index.from_graph(into, source, progress=show, **options)
+        opened = graphwright.Index.from_graph(into, source, progress=show, **options)
     seconds, info = time.perf_counter() - start, opened.info()
     if as_json:
         print_json({"index": info, "seconds": seconds})
@@ -67,8 +67,6 @@ def import_(
 
 def _source(sources: list[str], triples: TripleFileOptions, options: DatabaseOptions) -> Any:
     """Return the source of `Index.from_graph`: a database, a folder, files of a property graph, or dumps of triples."""
-    from graphwright.data import dump_of, have_properties, is_property_graph
-
     table = triples.table()
     databases = [found for source in sources if (found := options.at(source)) is not None]
     files = [Path(source) for source in sources]
@@ -81,9 +79,13 @@ def _source(sources: list[str], triples: TripleFileOptions, options: DatabaseOpt
                 f"{sources[0]}."
             )
         return databases[0] if databases else files[0]
-    if not table and triples.named_graph is None and (have_properties(files) or any(map(is_property_graph, files))):
+    if (
+        not table
+        and triples.named_graph is None
+        and (data.have_properties(files) or any(map(data.is_property_graph, files)))
+    ):
         return files
-    dumps = [dump_of(file, **table, named_graph=triples.named_graph) for file in files]
+    dumps = [data.dump_of(file, **table, named_graph=triples.named_graph) for file in files]
     for dump in dumps:
         if unread := getattr(dump, "unread", ()):
             note(f"note: columns of {dump.path} that are not read: {', '.join(unread)}.")
@@ -114,10 +116,8 @@ def push(
     """
     from rich.filesize import decimal
 
-    from graphwright.remote.pushing import push as push_folder
-
     with progress() as show:
-        pushed = push_folder(folder, url, force=force, full=full, prune=prune, progress=show)
+        pushed = remote.push(folder, url, force=force, full=full, prune=prune, progress=show)
     if as_json:
         print_json(vars(pushed))
         return
@@ -143,10 +143,8 @@ def pull(
     """
     from rich.filesize import decimal
 
-    from graphwright.remote.pulling import pull as pull_folder
-
     with progress() as show:
-        pulled = pull_folder(url, folder, force=force, progress=show)
+        pulled = remote.pull(url, folder, force=force, progress=show)
     if as_json:
         print_json(vars(pulled))
         return

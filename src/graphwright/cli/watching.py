@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from graphwright import data
 from graphwright.cli.indexing import check_paths, synced
 from graphwright.cli.options import Into, ReadingOptions, expanded
 from graphwright.cli.terminal import flush_output, note
@@ -29,14 +30,12 @@ def watch(
     The first sync is at once, others begin when no file has changed for a second. One that fails is reported and tried
     again. Ends by Ctrl-C.
     """
-    from graphwright.data import watched
-
     check_paths([folder])
     if folder.is_file():
         raise OptionError(f"watch takes a folder; {folder} is a file.")
     failure, retry = "", math.inf
     with suppress(KeyboardInterrupt):
-        for changed in watched(folder, into):
+        for changed in data.watched(folder, into):
             if not changed and time.monotonic() < retry:
                 continue
             try:
