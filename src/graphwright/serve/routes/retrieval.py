@@ -13,68 +13,41 @@ from graphwright.errors import OptionError
 from graphwright.generate import Conversation, Message
 from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
+from graphwright.serve import chat as openai
 from graphwright.serve.authentication import GrantOf, granted, require
-from graphwright.serve.chat import (
-    AskingBody,
-    ChatBody,
-    ChatReply,
-    ChatWriter,
-    CompletionBody,
-    CompletionWriter,
-    Limits,
-    MessageBody,
-    ModelReply,
-    ModelsReply,
-    Stop,
-    refuse_format,
-    with_addresses,
-)
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import NotFoundError, reported
-from graphwright.serve.schemas.answers import (
-    AnswerReply,
-    AskBody,
-    Asked,
-    CompareBody,
-    CompareReply,
-    FilterBody,
-    QueryBody,
-    QueryReply,
-    QuestionBody,
-    RetrievalReply,
-    SchemaReply,
-    event_stream,
-)
+from graphwright.serve.schemas import answers as schemas
 from graphwright.serve.server import Call, CallOf, Query, Server, ServerOf, query_to
 from graphwright.serve.workers import Stream
 
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["questions"], dependencies=[require("read")])
-_EVENTS = event_stream(
+_EVENTS = schemas.event_stream(
     "The answer, or its events.", "trace", "evidence", "token", "citation", "dropped", "usage", "done", "error"
 )
 
 
-def query_of(body: Asked, call: Call, method: str | None, **more: Any) -> Query:
+def query_of(body: schemas.Asked, call: Call, method: str | None, **more: Any) -> Query:
     """Return the query of a body; `more`: further options of `query_to`."""
     options = method, body.top_k, filter_of(body.filter)
     for_admin = granted(call.request).may("admin")
     return query_to(call.server, call.ix, body.question, *options, offline=body.offline, for_admin=for_admin, **more)
 
 
-def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
+def filter_of(body: schemas.FilterBody | None) -> dict[str, Any] | None:
     """Return the filter of a body for Index.ask; None if it has no condition."""
     return None if body is None else body.model_dump(exclude_none=True) or None
 
 
-@router.post("/retrieve", response_model=RetrievalReply)
-async def retrieve(body: QuestionBody, call: CallOf) -> Any:
+@router.post("/retrieve", response_model=schemas.RetrievalReply)
+async def retrieve(body: schemas.QuestionBody, call: CallOf) -> Any:
     """Rank passages for a question, without an answer and without a language model."""
     query = query_of(body, call, body.method)
     return JSONReply(await call.run(lambda cancel: to_json(query.retrieve(cancel)), lane="retrieval"))
 
 
-@router.post("/ask", response_model=AnswerReply, responses=_EVENTS)
-async def ask(body: AskBody, call: CallOf) -> Any:
+@router.post("/ask", response_model=schemas.AnswerReply, responses=_EVENTS)
+async def ask(body: schemas.AskBody, call: CallOf) -> Any:
     """Answer a question with verified citations; as events with `stream` or Accept: text/event-stream."""
     query = query_of(body, call, body.method, model=body.model, instruction=body.instruction)
     history = None if body.history is None else [Message(turn.role, turn.content) for turn in body.history]
@@ -88,22 +61,22 @@ async def ask(body: AskBody, call: CallOf) -> Any:
     return JSONReply(await call.run(lambda cancel: to_json(query.ask(cancel, history=history)), lane=query.lane))
 
 
-@router.post("/query", response_model=QueryReply)
-async def query(body: QueryBody, call: CallOf) -> Any:
+@router.post("/query", response_model=schemas.QueryReply)
+async def query(body: schemas.QueryBody, call: CallOf) -> Any:
     """Run a query exactly over the statements of the graph and the records of the documents, with its sources."""
     conditions = filter_of(body.filter)
     answer = lambda cancel: to_json(call.server.query(call.index, body.query, conditions, cancel))  # noqa: E731
     return JSONReply(await call.run(answer, lane="retrieval"))
 
 
-@router.get("/schema", response_model=SchemaReply)
+@router.get("/schema", response_model=schemas.SchemaReply)
 async def schema(call: CallOf) -> Any:
     """List the types and relations that a query may name."""
     return JSONReply(await call.run(lambda _: to_json(call.index.schema())))
 
 
-@router.post("/compare", response_model=CompareReply)
-async def compare(body: CompareBody, call: CallOf) -> Any:
+@router.post("/compare", response_model=schemas.CompareReply)
+async def compare(body: schemas.CompareBody, call: CallOf) -> Any:
     """Answer a question by several methods, one after the other, each once it is warmed up."""
     queries = [query_of(body, call, method) for method in body.methods]
 
@@ -115,45 +88,47 @@ async def compare(body: CompareBody, call: CallOf) -> Any:
 
 chat_router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
 CREATED = int(time.time())
-_CHUNKS = event_stream("The completion, or its chunks.")
+_CHUNKS = schemas.event_stream("The completion, or its chunks.")
 _Event = tuple[str, Mapping[str, Any]]  # the kind and the data of an event of an answer
 
 
-@chat_router.get("/models", response_model=ModelsReply)
+@chat_router.get("/models", response_model=openai.ModelsReply)
 async def models(server: ServerOf, grant: GrantOf) -> Any:
     """List the models. Each index is a model; INDEX:METHOD selects a method."""
     return {"object": "list", "data": [_model(name) for name in server.visible(grant)]}
 
 
-@chat_router.get("/models/{model:path}", response_model=ModelReply)
+@chat_router.get("/models/{model:path}", response_model=openai.ModelReply)
 async def one_model(model: str, server: ServerOf, request: Request) -> Any:
     """Return a model: INDEX or INDEX:METHOD."""
     name_and_method(model, server, request)
     return _model(model)
 
 
-@chat_router.post("/chat/completions", response_model=ChatReply, responses=_CHUNKS)
-async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
+@chat_router.post("/chat/completions", response_model=openai.ChatReply, responses=_CHUNKS)
+async def chat(body: openai.ChatBody, server: ServerOf, request: Request) -> Any:
     """Answer the last question of a conversation, with citations."""
-    refuse_format("response_format", body.response_format)
-    return await answered(body, body.messages, ChatWriter, server, request, body.max_completion_tokens)
+    openai.refuse_format("response_format", body.response_format)
+    return await answered(body, body.messages, openai.ChatWriter, server, request, body.max_completion_tokens)
 
 
-@chat_router.post("/completions", response_model=ChatReply, responses=_CHUNKS)
-async def completions(body: CompletionBody, server: ServerOf, request: Request) -> Any:
+@chat_router.post("/completions", response_model=openai.ChatReply, responses=_CHUNKS)
+async def completions(body: openai.CompletionBody, server: ServerOf, request: Request) -> Any:
     """Answer a question as a completion of its text."""
-    messages = [MessageBody(role="user", content=body.prompt if isinstance(body.prompt, str) else body.prompt[0])]
-    return await answered(body, messages, CompletionWriter, server, request)
+    messages = [
+        openai.MessageBody(role="user", content=body.prompt if isinstance(body.prompt, str) else body.prompt[0])
+    ]
+    return await answered(body, messages, openai.CompletionWriter, server, request)
 
 
 async def answered(
-    body: AskingBody,
-    messages: Iterable[MessageBody],
-    form: type[ChatWriter],
+    body: openai.AskingBody,
+    messages: Iterable[openai.MessageBody],
+    form: type[openai.ChatWriter],
     server: Server,
     request: Request,
     max_tokens: int | None = None,
-    stop: Stop = None,
+    stop: openai.Stop = None,
 ) -> Any:
     """Reply to the last question of a conversation. `max_tokens`, `stop`: by default those of the body."""
     name, method = name_and_method(body.model, server, request)
@@ -166,7 +141,7 @@ async def answered(
     footer = server.settings.footer if options.footer is None else options.footer
     ends = stop or body.stop or ()
     texts = tuple(text for text in ([ends] if isinstance(ends, str) else ends) if text)
-    limits = Limits(footer, texts, max_tokens or body.max_tokens)
+    limits = openai.Limits(footer, texts, max_tokens or body.max_tokens)
     writer = form(body.model, body.stream_options is not None and body.stream_options.include_usage)
     base = server.settings.public_url or str(request.base_url)
 
@@ -176,11 +151,14 @@ async def answered(
         def on_event(event: Event) -> None:
             if send is not None:
                 send(
-                    (event.kind, with_addresses(event.data, base, name, graph) if event.kind == "done" else event.data)
+                    (
+                        event.kind,
+                        openai.with_addresses(event.data, base, name, graph) if event.kind == "done" else event.data,
+                    )
                 )
 
         output = query.ask(cancel, None if send is None else on_event, conversation.earlier)
-        return with_addresses(output, base, name, graph)
+        return openai.with_addresses(output, base, name, graph)
 
     if body.stream:
         stream: Stream[_Event] = await server.workers.stream(lambda send, cancel: answer(cancel, send), lane=query.lane)
