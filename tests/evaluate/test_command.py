@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from tests.evaluate.small_run import write_set
 from typer.testing import CliRunner
 
 from graphwright.cli.experiments import evaluate
+from graphwright.cli.options import Commands
 from graphwright.errors import OptionError
 
-app = typer.Typer()
+app = Commands()
 app.command()(evaluate)
 
 

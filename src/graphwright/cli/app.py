@@ -30,11 +30,11 @@ from graphwright.cli.options import (
     STDOUT,
     AsJson,
     AskModelOptions,
+    Commands,
     FilterOptions,
     IndexFolder,
     Method,
     QueryOptions,
-    expanded,
     method_names,
     one_folder,
     open_index,
@@ -54,7 +54,7 @@ IndexOption = Annotated[Path | None, "Index folder, as in other commands."]
 
 _INTERRUPTED = 130  # exit code after Ctrl-C
 
-app = typer.Typer(name="graphwright", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = Commands(name="graphwright", pretty_exceptions_enable=False)
 
 
 def _version(requested: bool) -> None:
@@ -80,7 +80,6 @@ for _command in (index, import_, sync, watch, reextract, rebuild):
 
 
 @app.command(cls=QuestionCommand)
-@expanded
 def ask(
     question: Annotated[str, typer.Argument(help="Question.")],
     index: IndexFolder,
@@ -94,7 +93,6 @@ def ask(
 
 
 @app.command()
-@expanded
 def chat(index: IndexFolder, query: QueryOptions, model: AskModelOptions) -> None:
     """Answer questions and follow-ups, line by line.
 
@@ -107,7 +105,6 @@ def chat(index: IndexFolder, query: QueryOptions, model: AskModelOptions) -> Non
 
 
 @app.command(cls=QuestionCommand)
-@expanded
 def retrieve(
     question: Annotated[str, typer.Argument(help="Question.")], index: IndexFolder, query: QueryOptions
 ) -> None:
@@ -118,7 +115,6 @@ def retrieve(
 
 
 @app.command()
-@expanded
 def query(
     index: IndexOption = None,
     *,
@@ -166,7 +162,6 @@ app.command()(remove)
 
 
 @app.command()
-@expanded
 def methods(
     name: Annotated[
         str | None,
@@ -185,7 +180,6 @@ app.command()(prompts)
 
 
 @app.command()
-@expanded
 def info(folder: IndexArgument = None, index: IndexOption = None, as_json: AsJson = False) -> None:
     """Print the contents, settings and size of an index."""
     from graphwright.cli.listing import show_info
@@ -194,7 +188,6 @@ def info(folder: IndexArgument = None, index: IndexOption = None, as_json: AsJso
 
 
 @app.command()
-@expanded
 def verify(
     folder: IndexArgument = None,
     index: IndexOption = None,
@@ -216,7 +209,6 @@ def verify(
 
 
 @app.command()
-@expanded
 def documents(
     index: IndexFolder,
     search: Annotated[
@@ -241,7 +233,6 @@ def documents(
 
 
 @app.command()
-@expanded
 def show(
     document: Annotated[str, typer.Argument(help="Id of a document.")],
     index: IndexFolder,
@@ -279,7 +270,6 @@ def _span(characters: str) -> tuple[int, int]:
 
 
 @app.command()
-@expanded
 def export(
     index: IndexFolder,
     to: Annotated[Path, "File to write; - for stdout."],
@@ -339,7 +329,6 @@ app.command()(doctor)
 
 
 @app.command()
-@expanded
 def demo(folder: Annotated[Path | None, "Folder to keep the index in (default: temporary)."] = None) -> None:
     """Index a small corpus and ask it two questions."""
     from graphwright.cli.asking import run_demo
@@ -347,8 +336,8 @@ def demo(folder: Annotated[Path | None, "Folder to keep the index in (default: t
     run_demo(folder)
 
 
-for _command in (evaluate, push, pull, serve, mcp):
-    app.command()(_command)
+for _other in (evaluate, push, pull, serve, mcp):
+    app.command()(_other)
 for _name, _group in {"edit": edit, "schema": schema, "keys": keys, "feedback": feedback, "train": train}.items():
     app.add_typer(_group, name=_name)
 

@@ -18,7 +18,7 @@ from typing import Annotated
 
 import graphwright
 from graphwright import models
-from graphwright.cli.options import AsJson, BaseUrl, ModelOptions, expanded
+from graphwright.cli.options import AsJson, BaseUrl, ModelOptions
 from graphwright.cli.terminal import console, print_json
 from graphwright.errors import GraphwrightError, counted
 
@@ -49,7 +49,6 @@ class Check:
     remedy: str = ""
 
 
-@expanded
 def doctor(
     index: Annotated[Path | None, "Index folder to check."] = None,
     llm: Annotated[str | None, "Language model to check (default: the index's)."] = None,

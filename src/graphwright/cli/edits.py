@@ -12,15 +12,13 @@ from typing import Annotated
 import typer
 
 from graphwright import store
-from graphwright.cli.options import STDOUT, AsJson, IndexFolder, expanded, open_index, user_name
+from graphwright.cli.options import STDOUT, AsJson, Commands, IndexFolder, open_index, user_name
 from graphwright.cli.terminal import console, note, plain_table, print_json, progress, say
 from graphwright.errors import DataError, OptionError, counted
 
-edit = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
+edit = Commands(
     help="Change the graph by hand: entities and statements.\n\nEdits are kept beside the documents and hold for later "
-    "ones too. 'edit list' lists them, 'edit undo' removes them.",
+    "ones too. 'edit list' lists them, 'edit undo' removes them."
 )
 Name = Annotated[str, typer.Argument(help="Name of an entity.")]
 Statement = Annotated[
@@ -37,7 +35,6 @@ class AuthorOptions:
 
 
 @edit.command()
-@expanded
 def merge(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of entities.")],
     index: IndexFolder,
@@ -52,7 +49,6 @@ def merge(
 
 
 @edit.command()
-@expanded
 def rename(
     name: Name, to: Annotated[str, typer.Argument(help="New name.")], index: IndexFolder, author: AuthorOptions
 ) -> None:
@@ -61,7 +57,6 @@ def rename(
 
 
 @edit.command()
-@expanded
 def retype(
     name: Name,
     type: Annotated[str, typer.Argument(help="Type, such as city; '' for none.")],
@@ -73,7 +68,6 @@ def retype(
 
 
 @edit.command()
-@expanded
 def split(
     name: Name,
     to: Annotated[str, typer.Argument(help="Name of the other entity, a new one or one that exists.")],
@@ -89,7 +83,6 @@ def split(
 
 
 @edit.command()
-@expanded
 def delete(parts: Statement, index: IndexFolder, author: AuthorOptions) -> None:
     """Delete an entity or a statement.
 
@@ -99,7 +92,6 @@ def delete(parts: Statement, index: IndexFolder, author: AuthorOptions) -> None:
 
 
 @edit.command()
-@expanded
 def add(
     parts: Statement,
     index: IndexFolder,
@@ -122,7 +114,6 @@ def add(
 
 
 @edit.command()
-@expanded
 def apart(
     first: Name,
     second: Annotated[str, typer.Argument(help="Name of another entity.")],
@@ -134,7 +125,6 @@ def apart(
 
 
 @edit.command("list")
-@expanded
 def list_(index: IndexFolder, as_json: AsJson = False) -> None:
     """List the edits in the order in which they are applied."""
     edits = _edits(index)
@@ -152,7 +142,6 @@ def list_(index: IndexFolder, as_json: AsJson = False) -> None:
 
 
 @edit.command()
-@expanded
 def undo(
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of edits, see 'graphwright edit list'.")],
     index: IndexFolder,
@@ -164,7 +153,6 @@ def undo(
 
 
 @edit.command()
-@expanded
 def suggest(
     index: IndexFolder,
     limit: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 20,
@@ -186,7 +174,6 @@ def suggest(
 
 
 @edit.command()
-@expanded
 def export(
     index: IndexFolder,
     to: Annotated[Path, "File to write; - for stdout."],
@@ -207,7 +194,6 @@ def export(
 
 
 @edit.command("import")
-@expanded
 def import_(
     file: Annotated[Path, typer.Argument(help="File that 'edit export' wrote; - for stdin.")], index: IndexFolder
 ) -> None:

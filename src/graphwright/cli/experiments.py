@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright import learn, search
-from graphwright.cli.options import AsJson, Confidence, IndexFolder, ModelOptions, expanded, names_in, open_index
+from graphwright.cli.options import AsJson, Commands, Confidence, IndexFolder, ModelOptions, names_in, open_index
 from graphwright.cli.terminal import Show, console, note, plain_table, print_json, progress, say
 from graphwright.errors import OptionError, counted
 
@@ -61,7 +61,6 @@ class ExperimentOptions:
         return Experiment(**options)
 
 
-@expanded
 def evaluate(
     out: Annotated[Path, "Folder of the run; an interrupted run resumes."],
     *,
@@ -127,7 +126,7 @@ def _show_table(summary: dict[str, Any]) -> None:
     output.print(heading, table, sep="\n")
 
 
-train = typer.Typer(help="Train a retriever for --method reg.", no_args_is_help=True, rich_markup_mode=None)
+train = Commands(help="Train a retriever for --method reg.")
 
 Seed = Annotated[int, "Random seed."]
 
@@ -186,7 +185,6 @@ class LabelOptions:
 
 
 @train.command()
-@expanded
 def labels(
     questions: Annotated[
         Path, typer.Argument(help="Questions with answers: JSON lines, or the format of RoG or of MetaQA.")
@@ -218,7 +216,6 @@ def labels(
 def _add_command(level: str, about: str) -> None:
     """Add the command that trains retrievers of a level."""
 
-    @expanded
     def run(
         *,
         questions: Annotated[

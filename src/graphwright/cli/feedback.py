@@ -6,20 +6,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 import graphwright
 from graphwright import evaluate
-from graphwright.cli.options import AsJson, IndexFolder, expanded, open_index
+from graphwright.cli.options import AsJson, Commands, IndexFolder, open_index
 from graphwright.cli.serve import Data
 from graphwright.cli.terminal import note, print_json, say
 from graphwright.errors import DataError, counted
 
-feedback = typer.Typer(no_args_is_help=True, help="Use what readers said of the server's answers.")
+feedback = Commands(help="Use what readers said of the server's answers.")
 
 
 @feedback.command()
-@expanded
 def export(index: IndexFolder, data: Data = None) -> None:
     """Print the questions with right answers or passages, for evaluate.
 
@@ -33,7 +30,6 @@ def export(index: IndexFolder, data: Data = None) -> None:
 
 
 @feedback.command()
-@expanded
 def refit(
     index: IndexFolder,
     data: Data = None,

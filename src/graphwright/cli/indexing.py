@@ -28,7 +28,6 @@ from graphwright.cli.options import (
     NewIndexOptions,
     ReadingOptions,
     SchemaFile,
-    expanded,
 )
 from graphwright.cli.terminal import flush_output, note, print_json, progress, say
 from graphwright.errors import DataError, GraphwrightError, OptionError, counted
@@ -148,7 +147,6 @@ def _delete_unused(into: Path, keep_folder: bool) -> None:
             store.delete_folder(layout, keep_folder)
 
 
-@expanded
 def index(
     sources: Annotated[
         list[str], typer.Argument(metavar="PATH...", help="Files and folders, addresses of web pages, or - for stdin.")
@@ -189,7 +187,6 @@ def index(
             _change(opened, add, skipped, refer, describer, model=llm is not None, as_json=options.as_json)
 
 
-@expanded
 def sync(
     source: Annotated[
         str,
@@ -254,7 +251,6 @@ def _sync_graph(database: data.GraphDatabase, into: Path, changed_by: str | None
             say(f"{into}: all {changes.unchanged:,} nodes and relationships unchanged; nothing was written")
 
 
-@expanded
 def reextract(
     index: IndexFolder,
     *,
@@ -287,7 +283,6 @@ def reextract(
         raise SystemExit(1)
 
 
-@expanded
 def rebuild(
     index: IndexFolder,
     *,
@@ -332,7 +327,6 @@ def rebuild(
         note(f"note: {chunks} wait for a language model: graphwright reextract --index {index} --llm MODEL")
 
 
-@expanded
 def remove(
     ids: Annotated[
         list[str] | None,

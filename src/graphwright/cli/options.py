@@ -545,6 +545,18 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+class Commands(typer.Typer):
+    """A group of commands, which declare their options as `expanded` describes."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(no_args_is_help=True, rich_markup_mode=None, **options)
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[..., Any]:
+        """Return a decorator that adds a command."""
+        add = super().command(name, **options)
+        return lambda command: add(expanded(command))
+
+
 def _flat(command: Any) -> Iterator[inspect.Parameter]:
     """Yield the parameters of a command, of a dataclass its fields."""
     for parameter in inspect.signature(command, eval_str=True).parameters.values():

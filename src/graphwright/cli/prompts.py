@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from graphwright.cli.options import AsJson, expanded, open_index
+from graphwright.cli.options import AsJson, open_index
 from graphwright.cli.terminal import print_json, say
 from graphwright.errors import OptionError, counted
 
 
-@expanded
 def prompts(
     names: Annotated[
         list[str] | None, typer.Argument(help="Prompts whose text is printed or copied (default: list all).")

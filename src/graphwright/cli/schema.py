@@ -10,17 +10,14 @@ import typer
 import graphwright
 from graphwright import extract
 from graphwright.cli.indexing import check_paths
-from graphwright.cli.options import AnswerModelOptions, IndexFolder, expanded, index_folder, open_index
+from graphwright.cli.options import AnswerModelOptions, Commands, IndexFolder, index_folder, open_index
 from graphwright.cli.terminal import note, progress, say
 from graphwright.errors import DataError, OptionError, counted
 
-schema = typer.Typer(
-    help="Suggest, show and check the types that extraction finds.", no_args_is_help=True, rich_markup_mode=None
-)
+schema = Commands(help="Suggest, show and check the types that extraction finds.")
 
 
 @schema.command()
-@expanded
 def suggest(
     folder: Annotated[Path | None, typer.Argument(help="Files to read (default: what the index holds).")] = None,
     index: Annotated[Path | None, "Index folder, as in other commands."] = None,
@@ -53,7 +50,6 @@ def suggest(
 
 
 @schema.command()
-@expanded
 def show(index: IndexFolder) -> None:
     """Print the schema of an index."""
     with open_index(index) as opened:
@@ -64,7 +60,6 @@ def show(index: IndexFolder) -> None:
 
 
 @schema.command()
-@expanded
 def check(file: Annotated[Path, typer.Argument(help="Schema in TOML, OWL or SHACL.")]) -> None:
     """Check a schema, and print it as TOML."""
     read = extract.Schema.read(file)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright import models
-from graphwright.cli.options import AsJson, BaseUrl, expanded, found_index, served_folders, user_name
+from graphwright.cli.options import AsJson, BaseUrl, Commands, found_index, served_folders, user_name
 from graphwright.cli.terminal import console, note, plain_table, print_json, say
 from graphwright.errors import DataError, OptionError, counted
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphwright.serve.keys import Key, Keys
     from graphwright.serve.settings import ServeSettings
 
-keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys of the server.")
+keys = Commands(help="Create, list and revoke keys of the server.")
 Data = Annotated[Path | None, "Folder of keys, jobs and feedback (default: the platform's data folder)."]
 _COLUMNS = ("id", "name", "scope", "indexes", "state", "expires", "used")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT")
@@ -31,7 +31,6 @@ _HEADER = "Authorization: Bearer KEY"
 
 
 @keys.command()
-@expanded
 def create(
     name: Annotated[str, typer.Argument(help="Name of the holder, for lists and the audit log.")],
     scope: Annotated[str, "Rights: read, write (documents too) or admin."] = "read",
@@ -60,7 +59,6 @@ def create(
 
 
 @keys.command("list")
-@expanded
 def list_(data: Data = None, as_json: AsJson = False) -> None:
     """List the keys, without their secrets."""
     from graphwright.serve.authentication import create_command
@@ -81,7 +79,6 @@ def list_(data: Data = None, as_json: AsJson = False) -> None:
 
 
 @keys.command()
-@expanded
 def revoke(
     ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of keys, see 'graphwright keys list'.")],
     data: Data = None,
@@ -126,7 +123,6 @@ _SettingsFile = Annotated[Path | None, "TOML file with settings, see docs/deploy
 _AnsweringModel = Annotated[str | None, "Language model that answers (default: answers are quotations)."]
 
 
-@expanded
 def serve(
     folders: _Folders = None,
     host: Annotated[str | None, "Address to bind (default: 127.0.0.1, this machine only)."] = None,
@@ -229,7 +225,6 @@ def _raise_descriptor_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-@expanded
 def mcp(
     folders: _Folders = None,
     settings: _SettingsFile = None,

@@ -12,12 +12,11 @@ import typer
 import graphwright
 from graphwright import data, remote
 from graphwright.cli.indexing_output import show_graph, show_source
-from graphwright.cli.options import AsJson, DatabaseOptions, Encoder, TripleFileOptions, expanded, names_in
+from graphwright.cli.options import AsJson, DatabaseOptions, Encoder, TripleFileOptions, names_in
 from graphwright.cli.terminal import note, print_json, progress, say
 from graphwright.errors import OptionError, counted
 
 
-@expanded
 def import_(
     files: Annotated[
         list[str],
@@ -100,7 +99,6 @@ def _source(sources: list[str], triples: TripleFileOptions, options: DatabaseOpt
 _URL = "Address, as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or file:///FOLDER."
 
 
-@expanded
 def push(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Index folder.")],
     url: Annotated[str, typer.Argument(help=_URL)],
@@ -129,7 +127,6 @@ def push(
         say(f"deleted {counted(pushed.pruned, 'object')} of earlier pushes")
 
 
-@expanded
 def pull(
     url: Annotated[str, typer.Argument(help=_URL)],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="New folder, or one that was pulled or pushed before.")],

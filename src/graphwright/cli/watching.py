@@ -12,14 +12,13 @@ import typer
 
 from graphwright import data
 from graphwright.cli.indexing import check_paths, synced
-from graphwright.cli.options import Into, ReadingOptions, expanded
+from graphwright.cli.options import Into, ReadingOptions
 from graphwright.cli.terminal import flush_output, note
 from graphwright.errors import GraphwrightError, OptionError
 
 _RETRY_SECONDS = 10.0  # after a sync that failed
 
 
-@expanded
 def watch(
     folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
     into: Into,
