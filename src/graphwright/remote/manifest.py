@@ -94,10 +94,10 @@ class Manifest:
             }
             manifest = cls(files=files, **{**values, "finished": tuple(values["finished"])})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(f"{url} has a damaged manifest ({error}). {_PUSH_AGAIN}") from error
+            raise StoreError(f"{url} has a damaged manifest ({error}). {PUSH_AGAIN}") from error
         for name, entry in files.items():
             if not _is_sound(name, entry):
-                raise StoreError(f"{url} has a manifest with a file that cannot be used, {name[:80]!r}. {_PUSH_AGAIN}")
+                raise StoreError(f"{url} has a manifest with a file that cannot be used, {name[:80]!r}. {PUSH_AGAIN}")
         return manifest
 
     def check_readable(self, url: str) -> None:
@@ -113,7 +113,7 @@ class Manifest:
             )
 
 
-_PUSH_AGAIN = "Push the index again from a folder that has it, with --full --force."
+PUSH_AGAIN = "Push the index again from a folder that has it, with --full --force."
 
 
 def _is_sound(name: str, entry: ManifestEntry) -> bool:
@@ -146,9 +146,9 @@ def read_current(bucket: Bucket) -> tuple[Manifest, Version] | None:
         with suppress(KeyError):
             if bucket.read(CURRENT)[0] != content:
                 return read_current(bucket)  # replaced and pruned meanwhile
-        raise StoreError(f"{bucket.url} lacks {path}. {_PUSH_AGAIN}") from error
+        raise StoreError(f"{bucket.url} lacks {path}. {PUSH_AGAIN}") from error
     if digest(manifest) != checksum:
-        raise StoreError(f"{bucket.url}/{path} is damaged: its SHA-256 is not that of CURRENT. {_PUSH_AGAIN}")
+        raise StoreError(f"{bucket.url}/{path} is damaged: its SHA-256 is not that of CURRENT. {PUSH_AGAIN}")
     return Manifest.decoded(manifest, bucket.url), version
 
 

@@ -16,6 +16,7 @@ from graphwright.files import flush, flush_folders, link
 from graphwright.remote.bucket import Bucket, transferred
 from graphwright.remote.manifest import (
     PIECE,
+    PUSH_AGAIN,
     Manifest,
     ManifestEntry,
     Record,
@@ -64,10 +65,7 @@ def pull(url: str, folder: str | Path, *, force: bool = False, progress: Progres
         except KeyError as error:
             before, manifest = manifest, _current(bucket)
             if manifest.push == before.push:  # else the pushed state was pruned during the pull
-                raise StoreError(
-                    f"{url} lacks {error.args[0]}, which its manifest names. Push the index again from a folder that "
-                    f"has it, with --full --force."
-                ) from error
+                raise StoreError(f"{url} lacks {error.args[0]}, which its manifest names. {PUSH_AGAIN}") from error
 
 
 def _current(bucket: Bucket) -> Manifest:
@@ -228,8 +226,7 @@ def _fetch_piece(bucket: Bucket, part: Path, at: int, piece: str) -> int:
                 file.write(content)
             return len(content)
     raise StoreError(
-        f"{bucket.url}/pieces/{piece} is damaged: its SHA-256 is another one. Nothing was published. Push the index "
-        f"again from a folder that has it, with --full --force."
+        f"{bucket.url}/pieces/{piece} is damaged: its SHA-256 is another one. Nothing was published. {PUSH_AGAIN}"
     )
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import asdict
 from pathlib import Path
 
 from graphwright.errors import OptionError, StoreError
 from graphwright.models import LLMSettings
 from graphwright.serve.database import Database
+from graphwright.serve.logs import log
 from graphwright.serve.settings import AnswerModels
 
-_log = logging.getLogger("graphwright.serve")
 _SCHEMA = "CREATE TABLE IF NOT EXISTS models (model TEXT PRIMARY KEY, settings TEXT NOT NULL) STRICT;"
 
 
@@ -35,7 +34,7 @@ class AddedModels(Database):
                 models.offer(settings)
             except OptionError as error:
                 self.left_out.add(settings.model)
-                _log.warning("the added model %r is left out: %s", settings.model, error)
+                log.warning("the added model %r is left out: %s", settings.model, error)
 
     def add(self, settings: LLMSettings, models: AnswerModels) -> None:
         """Offer a model, and keep it. Raises OptionError as `AnswerModels.offer` does."""

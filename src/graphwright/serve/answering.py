@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import traceback
@@ -26,9 +25,7 @@ from graphwright.operators.run import NOT_FOLLOWED
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.serve.catalog import Catalog, Send, Work, warm_up
 from graphwright.serve.failures import WatchedLLM
-from graphwright.serve.logs import REQUEST_ID, configure_logging
-
-_log = logging.getLogger("graphwright.serve")
+from graphwright.serve.logs import REQUEST_ID, configure_logging, log
 
 FAILED_CALL = "failed call"
 """The kind of a report of a failed call of a language model; its data are the reason."""
@@ -159,7 +156,7 @@ def answer_calls(
             index = catalog.at(path, encoder)
             warm_up(index.snapshot, index.default_method)
         except GraphwrightError as error:  # the requests themselves report it
-            _log.warning("%s cannot be searched: %s", path.name, error)
+            log.warning("%s cannot be searched: %s", path.name, error)
     with suppress(EOFError, OSError):  # the server has ended
         _Answering(catalog, connection).run()
     os._exit(0)  # without waiting for work that nobody reads

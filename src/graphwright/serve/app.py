@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
@@ -22,6 +21,7 @@ from graphwright.serve.added_models import AddedModels
 from graphwright.serve.authentication import Authentication, RateLimits, check_exposure
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.keys import Keys
+from graphwright.serve.logs import log
 from graphwright.serve.mcp.server import McpEndpoint
 from graphwright.serve.problems import install_handlers
 from graphwright.serve.requests import Addressing, BodyLimits, HostGuard
@@ -75,7 +75,6 @@ def server_config(app: Any, seconds: int, **options: Any) -> uvicorn.Config:
     )
 
 
-_log = logging.getLogger("graphwright.serve")
 _ABOUT = """Answers from documents and knowledge graphs, with citations that can be checked.
 
 Offsets count Unicode code points. Errors are problems by RFC 9457."""
@@ -139,7 +138,7 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         for name in key.indexes or ():
             if name not in catalog and key.state(time.time()) == "active":
                 fault = "the key %s (%s) is for an index %r, which this server does not serve"
-                _log.warning(fault, key.id, key.name, name)
+                log.warning(fault, key.id, key.name, name)
     return app
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,9 +28,8 @@ from graphwright.models import Cancellation, NamedEncoder, encoder_of
 from graphwright.models.registry import EMBEDDED
 from graphwright.remote import pull
 from graphwright.search import Snapshot
+from graphwright.serve.logs import log
 from graphwright.store import IndexLayout, Store, delete_folder, writer_lock
-
-_log = logging.getLogger("graphwright.serve")
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Replica:
     def follow(self) -> None:
         """Pull the latest push. Raises GraphwrightError."""
         if pull(self.url, self.folder).changed:
-            _log.info("%s was pulled from %s", self.name, self.url)
+            log.info("%s was pulled from %s", self.name, self.url)
 
     def start(self) -> None:
         """Pull the latest push; without it keep the last pulled state. Raises GraphwrightError if there is neither."""
@@ -54,7 +52,7 @@ class Replica:
         except GraphwrightError as error:
             if not IndexLayout(self.folder).store.exists():
                 raise
-            _log.warning("%s serves its last pulled state: %s", self.name, error)
+            log.warning("%s serves its last pulled state: %s", self.name, error)
 
 
 class Record(NamedTuple):
@@ -87,7 +85,7 @@ def tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
         except Exception as error:
             if str(error) != logged:
                 fault = None if isinstance(error, GraphwrightError) else error
-                _log.warning("%s: %s", failure, error, exc_info=fault)
+                log.warning("%s: %s", failure, error, exc_info=fault)
             logged = str(error)
 
     return call
@@ -191,7 +189,7 @@ class Catalog(Mapping[str, Index]):
                 record = Record(**json.loads(store.with_name(_RECORD).read_text(encoding="utf-8")))
                 record = record._replace(former=tuple(record.former))
             if paths.setdefault(record.name, store.parent) != store.parent:
-                _log.warning("%s is not served, because %s has its name", store.parent, paths[record.name])
+                log.warning("%s is not served, because %s has its name", store.parent, paths[record.name])
             elif store.with_name(_RECORD).exists():
                 catalog.records[record.name] = record
         for name, path in paths.items():
@@ -297,7 +295,7 @@ class Catalog(Mapping[str, Index]):
         def warm(name: str, index: Index) -> None:
             begun = time.perf_counter()
             self.answers.warm_up(index, index.snapshot)
-            _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
+            log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
 
         for name, index in self.items():
             tried(partial(warm, name, index), f"{name} cannot be searched")()

@@ -7,7 +7,6 @@ removed, here or by another process.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -19,12 +18,12 @@ from graphwright import Index
 from graphwright.errors import GraphwrightError, OptionError, cut
 from graphwright.serve.database import Database
 from graphwright.serve.jobs.table import new_id, now
+from graphwright.serve.logs import log
 from graphwright.serve.schemas.answers import Body, Question
 
 FEEDBACK_FILE = "feedback.sqlite"  # name of the file in the data folder
 MAX_ENTRIES, MAX_CHARACTERS = 10_000, 50_000_000  # the most entries of an index, and characters of them
 
-_log = logging.getLogger("graphwright.serve")
 _TABLES = """CREATE TABLE IF NOT EXISTS feedback (
     id TEXT PRIMARY KEY, path TEXT NOT NULL, entry TEXT NOT NULL
 ) STRICT; CREATE INDEX IF NOT EXISTS feedback_path ON feedback (path); PRAGMA secure_delete = ON;"""
@@ -108,7 +107,7 @@ class Feedback(Database):
             stale = [e.id for e in self._entries(index.path) if any(q.quote not in text(q.document) for q in e.quotes)]
             self._delete(index.path, stale)
         except GraphwrightError as error:
-            _log.warning("feedback on documents that are gone cannot be deleted: %s", error)
+            log.warning("feedback on documents that are gone cannot be deleted: %s", error)
 
     def sweep_all(self, indexes: Iterable[Index]) -> None:
         """Sweep indexes, and delete the entries of folders that are gone."""

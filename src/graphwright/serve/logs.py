@@ -18,7 +18,7 @@ AUDIT_FILE = "audit.jsonl"  # name of the audit log in the data folder
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The id of the current request, also in worker threads."""
 _LOGGERS = ("graphwright.serve", "uvicorn")
-_log = logging.getLogger("graphwright.serve")
+log = logging.getLogger("graphwright.serve")  # of the server
 _SECRETS = re.compile(
     r"(gw_[0-9a-f]{8}_)[A-Za-z0-9_-]{8,}|(gws_)[A-Za-z0-9_-]{8,}|(\beyJ)[\w-]+\.[\w-]+\.[\w-]*"
     r"|(\b(?:sk-|AIza|AKIA|gh[opsu]_|github_pat_|hf_|gsk_|xai-|r8_))[\w-]{12,}|(\b[Bb]earer\s+)[^\s\"']+"
@@ -127,4 +127,4 @@ def audit(folder: Path, entry: Mapping[str, Any]) -> None:
         finally:
             os.close(file)
     except OSError as error:
-        _log.error("the audit log %s cannot be written (%s); this entry is lost: %s", path, error, line)
+        log.error("the audit log %s cannot be written (%s); this entry is lost: %s", path, error, line)

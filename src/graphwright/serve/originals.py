@@ -7,7 +7,6 @@ document that was replaced or removed, here or by another process, has no origin
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from itertools import groupby
@@ -20,10 +19,10 @@ from graphwright.data.formats.format import File
 from graphwright.errors import GraphwrightError, StoreError
 from graphwright.files import link, whole
 from graphwright.serve.database import Database
+from graphwright.serve.logs import log
 from graphwright.serve.settings import ServeSettings
 from graphwright.store import IndexLayout, Store
 
-_log = logging.getLogger("graphwright.serve")
 _TABLES = """CREATE TABLE IF NOT EXISTS originals (
     path TEXT NOT NULL, document TEXT NOT NULL, hash BLOB NOT NULL, sent TEXT NOT NULL, file TEXT NOT NULL,
     PRIMARY KEY (path, document, hash)
@@ -69,7 +68,7 @@ class Originals(Database):
                         row = str(index.resolve()), document, hash, sent, file
                         self.execute("INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?)", *row)
             except (GraphwrightError, OSError) as error:
-                _log.warning("the original of a document is not kept: %s", error)
+                log.warning("the original of a document is not kept: %s", error)
 
     def _kept(self, path: Path) -> str:
         """Keep a file and return its name in the folder; "" without room."""
@@ -104,7 +103,7 @@ class Originals(Database):
                     if place.name not in files:
                         place.unlink(missing_ok=True)
         except (GraphwrightError, OSError) as error:
-            _log.warning("originals that are needed no more cannot be deleted: %s", error)
+            log.warning("originals that are needed no more cannot be deleted: %s", error)
 
     def _forget(self, path: str) -> None:
         """Delete the rows of documents that an index does not have any more."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -26,9 +25,8 @@ from graphwright.errors import (
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.events import to_json
 from graphwright.serve.failures import words_of
-from graphwright.serve.logs import REQUEST_ID
+from graphwright.serve.logs import REQUEST_ID, log
 
-_log = logging.getLogger("graphwright.serve")
 _KIND = "urn:graphwright:problem:"
 _STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (  # status and kind of errors; the first match
     (OptionError, 422, "option"),
@@ -145,7 +143,7 @@ def reported(error: Exception, catalog: Catalog) -> dict[str, Any]:
     """Return the problem of an error without the paths of indexes; an unexpected error is logged."""
     problem = problem_of(error)
     if problem["status"] == 500:
-        _log.error("A request failed", exc_info=error, extra={"request_id": REQUEST_ID.get()})
+        log.error("A request failed", exc_info=error, extra={"request_id": REQUEST_ID.get()})
     return problem | {"detail": catalog.without_paths(problem["detail"])}
 
 

@@ -7,7 +7,6 @@ it; what changes anything is done by the server.
 from __future__ import annotations
 
 import itertools
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,10 +23,9 @@ from graphwright.search import Snapshot
 from graphwright.serve import answering
 from graphwright.serve.answering import ERROR, READY, RESULT, Call, Reply
 from graphwright.serve.catalog import Answers, Catalog, Send, Work
-from graphwright.serve.logs import REQUEST_ID
+from graphwright.serve.logs import REQUEST_ID, log
 from graphwright.serve.problems import ServeError, ShuttingDownError
 
-_log = logging.getLogger("graphwright.serve")
 _POLL = 0.1  # seconds between two looks at a cancellation
 _END = 2.0  # seconds for a process to end by itself
 _PAUSE = 1.0  # seconds before the successor of a process that died at once
@@ -64,7 +62,7 @@ class Processes(Answers):
         for process in self._processes:
             while not (process.ready.wait(_POLL) or self._ended.is_set()):
                 pass
-        _log.info("%s processes are ready to answer after %.1f seconds", self.ready, time.monotonic() - begun)
+        log.info("%s processes are ready to answer after %.1f seconds", self.ready, time.monotonic() - begun)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -147,7 +145,7 @@ class _Process:
             except Exception as error:  # it could not be started
                 reason = f"{type(error).__name__}: {error}"
             if not self._ended.is_set():
-                _log.error("a process that answers questions ended (%s); another one is started", reason)
+                log.error("a process that answers questions ended (%s); another one is started", reason)
                 self._ended.wait(_PAUSE if time.monotonic() - begun < 10 * _PAUSE else 0)
 
     def _run(self) -> int | None:

@@ -6,7 +6,6 @@ server.toml lists, and each key is sent only to the address that it is listed wi
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sys
@@ -23,8 +22,8 @@ from graphwright.models import LLM, LLMSettings, OpenAILLM
 from graphwright.models.openai.model import OPENAI_URL, checked_address
 from graphwright.models.settings import SETTINGS, read_settings
 from graphwright.serve.failures import WatchedLLM
+from graphwright.serve.logs import log
 
-_log = logging.getLogger("graphwright.serve")
 _NO_KEY = "none"  # servers ignore it; without a key the client would send OPENAI_API_KEY
 _VARIABLE = Constraint(
     "the name of an environment variable", lambda value: bool(re.fullmatch("[A-Z_][A-Z0-9_]*", value))
@@ -117,7 +116,7 @@ class AnswerModels:
         if (named := self.named.get(str(model))) is not None:
             self._chosen[index] = named
         elif model is not None:
-            _log.warning("index %r answers offline: the model %r is not configured", index, model)
+            log.warning("index %r answers offline: the model %r is not configured", index, model)
 
     def llm(self, index: str) -> LLM | None:
         """Return the language model of an index; None if it answers offline."""
@@ -153,14 +152,14 @@ def _allowed(name: str, folder: Path, listed: Mapping[str, ModelServer]) -> LLMS
     try:
         settings = read_settings(folder / SETTINGS)
     except GraphwrightError as error:
-        _log.warning("index %r answers offline: %s", name, error)
+        log.warning("index %r answers offline: %s", name, error)
         return None
     if settings is None:
         return None
     address = OPENAI_URL if settings.base_url is None else checked_address(settings.base_url)
     if address in listed:
         return replace(settings, base_url=address)
-    _log.warning(
+    log.warning(
         "index %r answers offline: its %s names a model on %s, which this server does not list. If you trust that, add "
         'to server.toml: [[model_servers]] base_url = "%s"',
         *(name, SETTINGS, address, address),

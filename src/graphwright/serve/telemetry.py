@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from graphwright.errors import StoreError
 from graphwright.serve.authentication import SAFE_METHODS, client_address, route_path
 from graphwright.serve.keys import Key
-from graphwright.serve.logs import REQUEST_ID, audit
+from graphwright.serve.logs import REQUEST_ID, audit, log
 from graphwright.serve.problems import send_problem
 from graphwright.store import IndexLayout
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from graphwright.serve.server import Server
 
 _access = logging.getLogger("graphwright.serve.authentication")
-_log = logging.getLogger("graphwright.serve")
 
 
 class Telemetry:
@@ -70,7 +69,7 @@ class Telemetry:
     def fail_call(self, index: str, model: str, reason: str) -> None:
         """Count a failed call of a language model, and log the reason with the request's id."""
         self.metrics.count_call(index, model, "failed")
-        _log.warning(
+        log.warning(
             "the language model %s failed: %s",
             *(model, reason),
             extra={"index": index, "request_id": REQUEST_ID.get()},
@@ -222,7 +221,7 @@ class Observation:
             if status:  # the response has begun and cannot be replaced
                 raise
             what = scope["method"], route_path(scope)
-            _log.error("%s %s failed", *what, exc_info=error, extra={"request_id": id})
+            log.error("%s %s failed", *what, exc_info=error, extra={"request_id": id})
             await send_problem(scope, receive, observed, error)
         finally:
             self.telemetry.end_request(scope, id, status, time.perf_counter() - begun)

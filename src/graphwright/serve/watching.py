@@ -5,7 +5,6 @@ The table of jobs tells when a source was synced and how that ended, so that a r
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,9 +19,9 @@ from graphwright.errors import DataError, GraphwrightError
 from graphwright.serve.catalog import Catalog, tried
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.jobs.table import Job
+from graphwright.serve.logs import log
 from graphwright.serve.settings import ServeSettings, SyncSource
 
-_log = logging.getLogger("graphwright.serve")
 _POLL_SECONDS = 0.5  # between two checks whether a job has ended, or a source is due
 _RETRY_SECONDS = 10.0  # after which a folder that is gone is looked for again
 _FIRST_PAUSE = timedelta(minutes=1)  # after one failure; doubled by each further one
@@ -114,7 +113,7 @@ class SourceWatch:
                         self._sync(index, folder)
             except DataError as error:
                 if said != (said := str(error)):
-                    _log.warning("a folder of %s is looked for every %g s: %s", index, _RETRY_SECONDS, error)
+                    log.warning("a folder of %s is looked for every %g s: %s", index, _RETRY_SECONDS, error)
                 self._stop.wait(_RETRY_SECONDS)
 
     def _sync(self, index: str, folder: Path) -> None:
@@ -124,4 +123,4 @@ class SourceWatch:
             while not (self._stop.wait(_POLL_SECONDS) or self._jobs.get(job.id).has_ended):
                 pass
         except GraphwrightError as error:  # such as a queue that is full
-            _log.warning("%s was not synced with its folder: %s", index, error)
+            log.warning("%s was not synced with its folder: %s", index, error)

@@ -6,7 +6,6 @@ done. If the process is killed, the next server of the index restarts the job; s
 
 from __future__ import annotations
 
-import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -24,13 +23,13 @@ from graphwright.serve.feedback import Feedback
 from graphwright.serve.jobs.run import Attempts, JobRun
 from graphwright.serve.jobs.table import ENDED, Job, JobTable, State, new_id
 from graphwright.serve.jobs.uploads import UploadFolder
+from graphwright.serve.logs import log
 from graphwright.serve.originals import Originals
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.store import writer_lock
 from graphwright.store.locks import is_written
 
-_log = logging.getLogger("graphwright.serve")
 _RETENTION = timedelta(days=7)  # of ended jobs, and of the documents of failed ones
 _MAX_QUEUED = 1_000  # jobs of one index
 _STOP_TIMEOUT = 5.0  # seconds for running jobs to stop at shutdown
@@ -252,7 +251,7 @@ class Jobs:
                         del self._threads[name]
                         return
             except StoreError:
-                _log.exception("the jobs of %s cannot be read", name)
+                log.exception("the jobs of %s cannot be read", name)
                 with self._lock:
                     del self._threads[name]
                 return
@@ -280,7 +279,7 @@ class Jobs:
                     self.uploads.delete(id)
                 self._delete_old()
         except StoreError:  # the server was closed meanwhile; the next one restarts the job
-            _log.warning("job %s ended as %s, which could not be recorded", id, end.state)
+            log.warning("job %s ended as %s, which could not be recorded", id, end.state)
         with self._lock:
             del self._runs[id]
         self._notify(id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import threading
 import time
@@ -25,6 +24,7 @@ from graphwright.serve.catalog import Catalog
 from graphwright.serve.feedback import Feedback, question_set
 from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload, UploadFolder
+from graphwright.serve.logs import log
 from graphwright.serve.originals import Originals
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.store import Changes, Edit, IndexLayout
@@ -240,7 +240,6 @@ def facts(changes: Changes, skipped: list[Skipped]) -> dict[str, Any]:
     }
 
 
-_log = logging.getLogger("graphwright.serve")
 _MAX_BATCH = 100  # jobs that share a snapshot
 _BATCH_SECONDS = 2.0  # in which jobs join a batch
 _REBUILT = "The index was rebuilt before."
@@ -355,10 +354,10 @@ class Attempts:
         except JobStoppedError:
             return _stopped(run)
         except (GraphwrightError, OSError, sqlite3.Error) as error:
-            _log.warning("job %s (%s) of %s failed: %s", run.job.id, run.job.kind, name, type(error).__name__)
+            log.warning("job %s (%s) of %s failed: %s", run.job.id, run.job.kind, name, type(error).__name__)
             return End("failed", self._catalog.without_paths(str(error)))
         except Exception:
-            _log.exception("job %s of %s failed", run.job.id, name)
+            log.exception("job %s of %s failed", run.job.id, name)
             return End("failed", "The job failed. The server's log has the details.")
         if changes is None or isinstance(changes, str):
             return End("done", changes or "")
