@@ -254,4 +254,5 @@ def require(scope: str, *, every_index: bool = False) -> Any:
     return Depends(Require(scope, every_index))
 
 
+READ, WRITE, ADMIN = [require("read")], [require("write")], [require("admin")]  # for routes, with these scopes
 GrantOf = Annotated[Key, Depends(grant_of)]  # the grant of a request, as a parameter of a route

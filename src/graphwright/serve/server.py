@@ -19,6 +19,7 @@ from graphwright.serve.added_models import AddedModels
 from graphwright.serve.answering import FAILED_CALL, Asking, Retrieving
 from graphwright.serve.authentication import RateLimits, granted
 from graphwright.serve.catalog import Catalog, Work
+from graphwright.serve.events import JSONReply, to_json
 from graphwright.serve.failures import WatchedLLM
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.jobs.table import Job
@@ -136,6 +137,10 @@ class Call:
     async def run(self, work: Callable[[Cancellation], _T], *, lane: Lane = "reads") -> _T:
         """Run work in a thread, until the client disconnects; see `Workers.run`."""
         return await self.server.workers.run(work, self.request, lane=lane)
+
+    async def reply(self, work: Callable[[Cancellation], Any], *, lane: Lane = "reads") -> JSONReply:
+        """Return the result of work as JSON, which is encoded in its thread."""
+        return JSONReply(await self.run(lambda cancel: to_json(work(cancel)), lane=lane))
 
     async def submit(self, kind: str, task: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
         """Queue a job on the index, with a task or one that is made in a thread; return the reply that names it."""

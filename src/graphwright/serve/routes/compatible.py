@@ -15,7 +15,7 @@ from graphwright import __version__
 from graphwright.models import Cancellation
 from graphwright.operators import Run
 from graphwright.serve import chat
-from graphwright.serve.authentication import GrantOf, granted, require
+from graphwright.serve.authentication import READ, GrantOf, granted
 from graphwright.serve.chat import refuse_format
 from graphwright.serve.events import JSONReply, LineStream, event, to_json
 from graphwright.serve.problems import UnsupportedError, openai_error
@@ -23,7 +23,7 @@ from graphwright.serve.routes.retrieval import CREATED, answered, name_and_metho
 from graphwright.serve.schemas.answers import event_stream
 from graphwright.serve.server import ServerOf
 
-router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
+router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=READ)
 
 
 class ItemBody(chat.MessageBody):
@@ -149,7 +149,7 @@ async def embeddings(body: EmbeddingBody, server: ServerOf, request: Request) ->
     return JSONReply(await server.workers.run(encode, request, lane="embeddings"))
 
 
-ollama_router = APIRouter(prefix="/api", tags=["Ollama"], dependencies=[require("read")])
+ollama_router = APIRouter(prefix="/api", tags=["Ollama"], dependencies=READ)
 _LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
 _ABOUT = {"modified_at": datetime.fromtimestamp(CREATED, UTC).isoformat(), "details": {"family": "graphwright"}}
 

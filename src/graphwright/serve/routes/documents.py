@@ -16,7 +16,7 @@ from graphwright.errors import OptionError, meant
 from graphwright.extract import Estimate, Excerpt, Schema, estimate
 from graphwright.models import Cancellation
 from graphwright.serve import views
-from graphwright.serve.authentication import require
+from graphwright.serve.authentication import READ, WRITE
 from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.jobs.uploads import Limits, Sent, Upload
 from graphwright.serve.problems import MediaTypeError, NotFoundError
@@ -29,7 +29,6 @@ from graphwright.serve.server import Call, CallOf, Server
 from graphwright.serve.watching import source_states
 
 router = APIRouter(prefix="/v1/indexes/{ix}/documents", tags=["documents"])
-_READ, _WRITE = [require("read")], [require("write")]
 
 
 def _schema() -> dict[str, Any]:
@@ -69,7 +68,7 @@ MaxCost = Annotated[
 ]
 
 
-@router.get("", response_model=replies.DocumentsReply, dependencies=_READ)
+@router.get("", response_model=replies.DocumentsReply, dependencies=READ)
 async def documents(
     call: CallOf,
     q: Annotated[str, Query(max_length=1_000, description="Text that the id or the title contains.")] = "",
@@ -81,14 +80,14 @@ async def documents(
     return await call.run(lambda _: views.documents(call.index, q, offset, limit, sort))
 
 
-@router.get("/{document}", response_model=replies.DocumentReply, dependencies=_READ)
+@router.get("/{document}", response_model=replies.DocumentReply, dependencies=READ)
 async def document(document: DocumentPath, call: CallOf) -> Any:
     """Return a document's title, metadata and passages, with the entities that each names."""
     id = document_id(document)
     return await call.run(lambda _: views.document(call.index, id) | {"original": original_facts(call, id)})
 
 
-@router.post("", status_code=202, response_model=replies.QueuedReply, openapi_extra=_BODY, dependencies=_WRITE)
+@router.post("", status_code=202, response_model=replies.QueuedReply, openapi_extra=_BODY, dependencies=WRITE)
 async def add(call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = None) -> Any:
     """Add documents; replace those with a known id.
 
@@ -110,7 +109,7 @@ async def add(call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = No
     return {"job": (await call.server.workers.run(queue)).to_dict(call.ix)}
 
 
-@router.delete("/{document}", status_code=202, response_model=replies.QueuedReply, dependencies=_WRITE)
+@router.delete("/{document}", status_code=202, response_model=replies.QueuedReply, dependencies=WRITE)
 async def remove(document: DocumentPath, call: CallOf) -> Any:
     """Remove a document. The graph becomes the one that would have been built without it."""
     id = document_id(document)
@@ -123,7 +122,7 @@ async def remove(document: DocumentPath, call: CallOf) -> Any:
     return await call.submit("remove", task)
 
 
-@router.post("/sync", status_code=202, response_model=replies.QueuedReply, dependencies=_WRITE)
+@router.post("/sync", status_code=202, response_model=replies.QueuedReply, dependencies=WRITE)
 async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = None) -> Any:
     """Sync the index with a folder or another source that the server's settings list for it."""
     folders = call.server.settings.folders.get(call.ix, {})
@@ -136,7 +135,7 @@ async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_c
     return await call.submit("sync", {"folder": folders[body.folder].address, **budget_of(call, max_tokens, max_cost)})
 
 
-@router.post("/estimate", response_model=replies.EstimateReply, openapi_extra=_BODY, dependencies=_WRITE)
+@router.post("/estimate", response_model=replies.EstimateReply, openapi_extra=_BODY, dependencies=WRITE)
 async def estimated(call: CallOf) -> Any:
     """Estimate the calls and the cost of the language model for adding these documents; changes nothing."""
     call.server.jobs.check_writable(call.ix)
@@ -219,7 +218,7 @@ async def _receive_files(request: Request, server: Server, id: str) -> Upload:
         await form.close()
 
 
-graph_router = APIRouter(prefix="/v1/indexes/{ix}", tags=["graph"], dependencies=[require("read")])
+graph_router = APIRouter(prefix="/v1/indexes/{ix}", tags=["graph"], dependencies=READ)
 Limit = Annotated[int, Query(ge=1, le=200, description="Number of entries.")]
 Node = Annotated[str, Path(max_length=1_000, description="A node's number, or its name.", examples=["Graz"])]
 End = Annotated[str, Query(min_length=1, max_length=1_000, description="A node's number, or its name.")]

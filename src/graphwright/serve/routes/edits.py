@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from graphwright.errors import DataError, OptionError
-from graphwright.serve.authentication import GrantOf, require
+from graphwright.serve.authentication import READ, WRITE, GrantOf
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.schemas.answers import Body, Reply
 from graphwright.serve.schemas.documents import QueuedReply
@@ -16,7 +16,6 @@ from graphwright.serve.server import CallOf
 from graphwright.store import KINDS, Edit, change_of
 
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["edits"])
-_READ, _WRITE = [require("read")], [require("write")]
 _CHANGE = {"kind": "merge", "names": ["Gratz"], "into": "Graz"}
 
 
@@ -82,20 +81,20 @@ class DuplicatesReply(Reply):
     duplicates: list[DuplicateReply]
 
 
-@router.get("/edits", response_model=EditsReply, dependencies=_READ)
+@router.get("/edits", response_model=EditsReply, dependencies=READ)
 async def edits(call: CallOf) -> Any:
     """List the edits by hand."""
     return {"edits": await call.run(lambda _: [edit.shown() for edit in call.index.edits()])}
 
 
-@router.post("/edits", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
+@router.post("/edits", status_code=202, response_model=QueuedReply, dependencies=WRITE)
 async def edit(body: EditsBody, call: CallOf, grant: GrantOf) -> Any:
     """Change the graph by hand. The job fails, and changes nothing, if a change names what is not there."""
     made = Edit.made(map(change_of, body.changes), body.who or grant.name, body.why)
     return await call.submit("edit", {"edits": [edit.to_dict() for edit in made], "strict": True})
 
 
-@router.post("/edits/import", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
+@router.post("/edits/import", status_code=202, response_model=QueuedReply, dependencies=WRITE)
 async def import_edits(body: ImportBody, call: CallOf) -> Any:
     """Apply the edits of another index, with their authors and times.
 
@@ -117,7 +116,7 @@ def _edit(number: int, value: object) -> Edit:
         raise DataError(f"edit {number}: {error} Nothing was imported.") from error
 
 
-@router.delete("/edits/{id}", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
+@router.delete("/edits/{id}", status_code=202, response_model=QueuedReply, dependencies=WRITE)
 async def undo(id: str, call: CallOf) -> Any:
     """Undo an edit. The graph becomes the one that would have been built without it."""
 
@@ -129,7 +128,7 @@ async def undo(id: str, call: CallOf) -> Any:
     return await call.submit("undo", task)
 
 
-@router.get("/duplicates", response_model=DuplicatesReply, dependencies=_READ)
+@router.get("/duplicates", response_model=DuplicatesReply, dependencies=READ)
 async def duplicates(
     call: CallOf, limit: Annotated[int, Query(ge=1, le=200, description="Number of pairs.")] = 20
 ) -> Any:

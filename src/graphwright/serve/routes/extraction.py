@@ -10,14 +10,13 @@ from pydantic import Field
 from graphwright.errors import DataError, OptionError
 from graphwright.extract import Schema
 from graphwright.models import Cancellation
-from graphwright.serve.authentication import require
+from graphwright.serve.authentication import ADMIN, READ
 from graphwright.serve.routes.documents import MaxCost, MaxTokens, budget_of, estimated_work
 from graphwright.serve.schemas.answers import Body, Reply
 from graphwright.serve.schemas.documents import EstimateReply, QueuedReply
 from graphwright.serve.server import CallOf
 
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["extraction"])
-_READ, _ADMIN = [require("read")], [require("admin")]
 Toml = Annotated[
     str,
     Field(
@@ -60,13 +59,13 @@ def schema_of(toml: str) -> Schema:
     return schema
 
 
-@router.get("/extraction-schema", response_model=ExtractionSchemaReply, dependencies=_READ)
+@router.get("/extraction-schema", response_model=ExtractionSchemaReply, dependencies=READ)
 async def extraction_schema(call: CallOf) -> Any:
     """Return the schema of an index."""
     return _shown(await call.run(lambda _: call.index.extraction_schema))
 
 
-@router.post("/extraction-schema/suggest", response_model=ExtractionSchemaReply, dependencies=_ADMIN)
+@router.post("/extraction-schema/suggest", response_model=ExtractionSchemaReply, dependencies=ADMIN)
 async def suggest_schema(call: CallOf, body: SuggestBody | None = None) -> Any:
     """Suggest a schema, as `graphwright schema suggest`: of what is frequent, or by a language model from a sample."""
     model = None if body is None else body.model
@@ -77,7 +76,7 @@ async def suggest_schema(call: CallOf, body: SuggestBody | None = None) -> Any:
     return _shown(found)
 
 
-@router.post("/reextract", status_code=202, response_model=QueuedReply, dependencies=_ADMIN)
+@router.post("/reextract", status_code=202, response_model=QueuedReply, dependencies=ADMIN)
 async def reextract(
     call: CallOf, body: SchemaBody | None = None, max_tokens: MaxTokens = None, max_cost: MaxCost = None
 ) -> Any:
@@ -88,7 +87,7 @@ async def reextract(
     return await call.submit("reextract", {"schema": toml, **budget_of(call, max_tokens, max_cost)})
 
 
-@router.post("/reextract/estimate", response_model=EstimateReply, dependencies=_ADMIN)
+@router.post("/reextract/estimate", response_model=EstimateReply, dependencies=ADMIN)
 async def estimate_reextract(call: CallOf, body: SchemaBody | None = None) -> Any:
     """Estimate the calls and the cost of the language model for reading the documents again; changes nothing."""
     toml = None if body is None else body.extraction_schema

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from graphwright.models import Cancellation
-from graphwright.serve.authentication import GrantOf, require
+from graphwright.serve.authentication import ADMIN, READ, WRITE, GrantOf
 from graphwright.serve.events import to_json
 from graphwright.serve.feedback import Entry, FeedbackBody, question_set
 from graphwright.serve.problems import NotFoundError
@@ -18,7 +18,6 @@ from graphwright.serve.schemas.documents import QueuedReply
 from graphwright.serve.server import CallOf
 
 router = APIRouter(prefix="/v1/indexes/{ix}/feedback", tags=["feedback"])
-_READ, _WRITE, _ADMIN = [require("read")], [require("write")], [require("admin")]
 _JSON_LINES = "application/x-ndjson"
 
 
@@ -35,13 +34,13 @@ class FeedbackReply(Reply):
     total: int
 
 
-@router.post("", status_code=201, response_model=Entry, dependencies=_READ)
+@router.post("", status_code=201, response_model=Entry, dependencies=READ)
 async def give_feedback(body: FeedbackBody, call: CallOf, grant: GrantOf) -> Any:
     """Keep what a reader says of an answer, as long as the documents have the text that it quotes."""
     return await call.run(lambda _: call.server.jobs.feedback.add(call.index, body, grant.name))
 
 
-@router.get("", response_model=FeedbackReply, dependencies=_WRITE)
+@router.get("", response_model=FeedbackReply, dependencies=WRITE)
 async def list_feedback(
     call: CallOf, offset: Annotated[int, Query(ge=0, le=10**9)] = 0, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> Any:
@@ -54,7 +53,7 @@ async def list_feedback(
     "/questions",
     response_class=Response,
     responses={200: {"description": "JSON lines.", "content": {_JSON_LINES: {"schema": {"type": "string"}}}}},
-    dependencies=_WRITE,
+    dependencies=WRITE,
 )
 async def feedback_questions(call: CallOf) -> Response:
     """Return the questions that have a right answer or passage, as `graphwright evaluate --data` reads them."""
@@ -65,7 +64,7 @@ async def feedback_questions(call: CallOf) -> Response:
     return Response(await call.run(lines), media_type=_JSON_LINES)
 
 
-@router.post("/refit", status_code=202, response_model=QueuedReply, dependencies=_ADMIN)
+@router.post("/refit", status_code=202, response_model=QueuedReply, dependencies=ADMIN)
 async def refit(call: CallOf, body: RefitBody | None = None) -> Any:
     """Fit the ranking to the right passages of the feedback, as `graphwright feedback refit`.
 
@@ -74,7 +73,7 @@ async def refit(call: CallOf, body: RefitBody | None = None) -> Any:
     return await call.submit("refit", {"undo": body is not None and body.undo})
 
 
-@router.delete("/{id}", status_code=204, dependencies=_WRITE)
+@router.delete("/{id}", status_code=204, dependencies=WRITE)
 async def delete_feedback(id: str, call: CallOf) -> Response:
     """Delete an entry."""
     if not await call.run(lambda _: call.server.jobs.feedback.delete(call.index, id)):

@@ -15,7 +15,7 @@ from pydantic import Field
 from graphwright import Index
 from graphwright.errors import OptionError, counted, meant
 from graphwright.extract import Excerpt
-from graphwright.serve.authentication import ForbiddenError, GrantOf, require
+from graphwright.serve.authentication import ADMIN, READ, ForbiddenError, GrantOf
 from graphwright.serve.catalog import Record
 from graphwright.serve.jobs.uploads import clean_name
 from graphwright.serve.routes.documents import MaxCost, MaxTokens, budget_of, estimated_work
@@ -27,7 +27,6 @@ from graphwright.serve.server import Call, CallOf, Server, ServerOf
 from graphwright.store import IndexLayout, writer_lock
 
 router = APIRouter(prefix="/v1/indexes", tags=["indexes"])
-_ADMIN = [require("admin")]
 Name = Annotated[str, Field(min_length=1, max_length=100, examples=["minutes"])]
 
 
@@ -76,7 +75,7 @@ class NewIndexBody(IndexBody):
     extraction_schema: Toml = ""
 
 
-@router.get("", dependencies=[require("read")], response_model=IndexesReply)
+@router.get("", dependencies=READ, response_model=IndexesReply)
 async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
     """List the indexes that the client may see."""
     names, new = server.visible(grant), None
@@ -86,13 +85,13 @@ async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
     return await server.workers.run(lambda _: {"indexes": [server.facts(name) for name in names], "new": new}, request)
 
 
-@router.get("/{ix}", dependencies=[require("read")], response_model=IndexReply)
+@router.get("/{ix}", dependencies=READ, response_model=IndexReply)
 async def one_index(call: CallOf) -> Any:
     """Return facts about an index."""
     return await call.run(lambda _: call.server.facts(call.ix))
 
 
-@router.post("", status_code=201, response_model=IndexReply, dependencies=_ADMIN)
+@router.post("", status_code=201, response_model=IndexReply, dependencies=ADMIN)
 async def create(body: NewIndexBody, server: ServerOf, grant: GrantOf) -> Any:
     """Make an empty index; needs a key for all indexes."""
     if grant.indexes is not None:
@@ -104,7 +103,7 @@ async def create(body: NewIndexBody, server: ServerOf, grant: GrantOf) -> Any:
     return await run_sync(server.facts, record.name)
 
 
-@router.patch("/{ix}", response_model=IndexReply, dependencies=_ADMIN)
+@router.patch("/{ix}", response_model=IndexReply, dependencies=ADMIN)
 async def change(body: IndexBody, call: CallOf) -> Any:
     """Rename an index that was made on this server, or change what reads its documents and answers."""
     record = call.server.catalog.record(call.ix, call.server.settings.extract)
@@ -113,27 +112,27 @@ async def change(body: IndexBody, call: CallOf) -> Any:
     return await run_sync(call.server.facts, record.name)
 
 
-@router.delete("/{ix}", status_code=204, dependencies=_ADMIN)
+@router.delete("/{ix}", status_code=204, dependencies=ADMIN)
 async def delete(call: CallOf) -> Response:
     """Delete an index that was made on this server, with its documents."""
     await run_sync(_change, call, None)
     return Response(status_code=204)
 
 
-@router.get("/{ix}/rebuild", response_model=RebuildReply, dependencies=_ADMIN)
+@router.get("/{ix}/rebuild", response_model=RebuildReply, dependencies=ADMIN)
 async def rebuildable(call: CallOf) -> Any:
     """Return what a rebuild may change of an index: its encoder and the settings of the graph, as they are."""
     name = call.index.encoder
     return {"encoder": name, "encoders": call.server.catalog.encoders, **asdict(call.index.settings)}
 
 
-@router.post("/{ix}/rebuild/estimate", response_model=EstimateReply, dependencies=_ADMIN)
+@router.post("/{ix}/rebuild/estimate", response_model=EstimateReply, dependencies=ADMIN)
 async def estimate_rebuild(body: RebuildBody, call: CallOf) -> Any:
     """Estimate the calls and the cost of the language model that would read chunks again; changes nothing."""
     return await call.run(lambda _: estimated_work(call, _paid(body, call), call.index.extraction_schema))
 
 
-@router.post("/{ix}/rebuild", status_code=202, response_model=QueuedReply, dependencies=_ADMIN)
+@router.post("/{ix}/rebuild", status_code=202, response_model=QueuedReply, dependencies=ADMIN)
 async def rebuild(body: RebuildBody, call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = None) -> Any:
     """Build an index again with another encoder, chunks of another size or other settings, from the stored texts.
 
@@ -167,7 +166,7 @@ def _paid(body: RebuildBody, call: Call) -> list[Excerpt]:
     return Index.chunks_to_rebuild(call.index.path, encoder, **body.settings)
 
 
-@router.get("/{ix}/export", response_class=StreamingResponse, dependencies=_ADMIN)
+@router.get("/{ix}/export", response_class=StreamingResponse, dependencies=ADMIN)
 async def export(call: CallOf, what: Literal["index", "documents"] = "index") -> StreamingResponse:
     """Download a zip of the index folder, or of the texts of its documents."""
     file = TemporaryFile(dir=call.server.settings.data)  # noqa: SIM115

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query
 
-from graphwright.serve.authentication import GrantOf, require
+from graphwright.serve.authentication import READ, WRITE, GrantOf
 from graphwright.serve.events import EventStream, event
 from graphwright.serve.jobs.queue import JobFailedError, unknown_job
 from graphwright.serve.jobs.table import Job, State
@@ -20,7 +20,6 @@ from graphwright.serve.schemas.documents import JobReply, JobsReply
 from graphwright.serve.server import Server, ServerOf
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
-_READ, _WRITE = [require("read")], [require("write")]
 _EVENTS = event_stream("Events of the job.", "progress", "done", "error")
 _PAUSE = 0.1  # seconds between two events of progress
 _RECHECK_SECONDS = 5.0  # between two reads of a job without a notification, which another server may run
@@ -28,7 +27,7 @@ _RECHECK_SECONDS = 5.0  # between two reads of a job without a notification, whi
 JobId = Annotated[str, Path(max_length=100, examples=["8f14e45fceea167a"])]
 
 
-@router.get("", response_model=JobsReply, dependencies=_READ)
+@router.get("", response_model=JobsReply, dependencies=READ)
 async def jobs(
     server: ServerOf,
     grant: GrantOf,
@@ -45,27 +44,27 @@ async def jobs(
     return {"jobs": [_shown(job, server) for job in listed], "total": total}
 
 
-@router.get("/{id}", response_model=JobReply, dependencies=_READ)
+@router.get("/{id}", response_model=JobReply, dependencies=READ)
 async def one_job(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
     """Return a job with its progress."""
     return _shown(await _visible(id, server, grant), server)
 
 
-@router.get("/{id}/events", responses=_EVENTS, dependencies=_READ)
+@router.get("/{id}/events", responses=_EVENTS, dependencies=READ)
 async def events(id: JobId, server: ServerOf, grant: GrantOf) -> EventStream:
     """Follow a job: `progress` whenever it changes, then `done`, or `error` for one that failed."""
     await _visible(id, server, grant)
     return EventStream(_followed(id, server))
 
 
-@router.post("/{id}/cancel", response_model=JobReply, dependencies=_WRITE)
+@router.post("/{id}/cancel", response_model=JobReply, dependencies=WRITE)
 async def cancel(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
     """Cancel a job. Changes that are stored already remain, and the index stays consistent."""
     await _visible(id, server, grant)
     return _shown(await run_sync(server.jobs.cancel, id), server)
 
 
-@router.post("/{id}/retry", response_model=JobReply, dependencies=_WRITE)
+@router.post("/{id}/retry", response_model=JobReply, dependencies=WRITE)
 async def retry(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
     """Retry a job that failed, was cancelled, or left chunks that the language model has not read."""
     await _visible(id, server, grant)

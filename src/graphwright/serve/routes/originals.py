@@ -13,7 +13,7 @@ from starlette.background import BackgroundTask
 from graphwright.data.formats.parsing.pdf_image import page_image, page_marks
 from graphwright.models import Cancellation
 from graphwright.serve import views
-from graphwright.serve.authentication import require
+from graphwright.serve.authentication import READ
 from graphwright.serve.originals import Original
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.requests import document_id
@@ -21,7 +21,7 @@ from graphwright.serve.schemas.documents import PageMark
 from graphwright.serve.server import Call, CallOf
 from graphwright.text.places import Places
 
-router = APIRouter(prefix="/v1/indexes/{ix}/documents/{document}", tags=["documents"], dependencies=[require("read")])
+router = APIRouter(prefix="/v1/indexes/{ix}/documents/{document}", tags=["documents"], dependencies=READ)
 DocumentPath = Annotated[
     str, Path(max_length=10_000, description="Id of a document, percent-encoded.", examples=["graz.md"])
 ]

@@ -16,7 +16,7 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import Field
 
 from graphwright.methods.registry import GROUPS, METHODS
-from graphwright.serve.authentication import COOKIE, UnauthorizedError, require, route_path, session_token
+from graphwright.serve.authentication import COOKIE, READ, UnauthorizedError, require, route_path, session_token
 from graphwright.serve.keys import LOCAL, Key
 from graphwright.serve.problems import NotFoundError, StartingError
 from graphwright.serve.schemas.answers import Body, MethodsReply, Reply
@@ -55,8 +55,8 @@ def page_files(folder: str) -> dict[str, PageFile]:
 
 @router.api_route("/", methods=["GET", "HEAD"])
 @router.api_route("/assets/{name}", methods=["GET", "HEAD"])
-@router.get("/docs", dependencies=[require("read")])
-@router.get("/docs/{name}", dependencies=[require("read")])
+@router.get("/docs", dependencies=READ)
+@router.get("/docs/{name}", dependencies=READ)
 async def page(request: Request, name: str = "index.html") -> Response:
     """Return a file of the page or of the reference; browsers revalidate all but the assets on each use."""
     folder = route_path(request.scope).split("/")[1]
@@ -153,7 +153,7 @@ async def metrics(server: ServerOf) -> Response:
     return Response(await run_sync(server.telemetry.metrics.text), media_type=CONTENT_TYPE)
 
 
-@status_router.get("/readyz", dependencies=[require("read")], response_model=dict[str, str])
+@status_router.get("/readyz", dependencies=READ, response_model=dict[str, str])
 async def ready(server: ServerOf, request: Request) -> Any:
     """Return whether every index can be searched; 503 until the models are loaded, or if an index is damaged."""
     if not request.app.state.warm.is_set():
@@ -162,7 +162,7 @@ async def ready(server: ServerOf, request: Request) -> Any:
     return {"status": "ready"}
 
 
-@status_router.get("/v1/methods", dependencies=[require("read")], response_model=MethodsReply)
+@status_router.get("/v1/methods", dependencies=READ, response_model=MethodsReply)
 async def methods() -> Any:
     """List the retrieval methods and their options."""
     return {

@@ -14,14 +14,14 @@ from graphwright.generate import Conversation, Message
 from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
 from graphwright.serve import chat as openai
-from graphwright.serve.authentication import GrantOf, granted, require
+from graphwright.serve.authentication import READ, GrantOf, granted
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import NotFoundError, reported
 from graphwright.serve.schemas import answers as schemas
 from graphwright.serve.server import Call, CallOf, Query, Server, ServerOf, query_to
 from graphwright.serve.workers import Stream
 
-router = APIRouter(prefix="/v1/indexes/{ix}", tags=["questions"], dependencies=[require("read")])
+router = APIRouter(prefix="/v1/indexes/{ix}", tags=["questions"], dependencies=READ)
 _EVENTS = schemas.event_stream(
     "The answer, or its events.", "trace", "evidence", "token", "citation", "dropped", "usage", "done", "error"
 )
@@ -42,8 +42,7 @@ def filter_of(body: schemas.FilterBody | None) -> dict[str, Any] | None:
 @router.post("/retrieve", response_model=schemas.RetrievalReply)
 async def retrieve(body: schemas.QuestionBody, call: CallOf) -> Any:
     """Rank passages for a question, without an answer and without a language model."""
-    query = query_of(body, call, body.method)
-    return JSONReply(await call.run(lambda cancel: to_json(query.retrieve(cancel)), lane="retrieval"))
+    return await call.reply(query_of(body, call, body.method).retrieve, lane="retrieval")
 
 
 @router.post("/ask", response_model=schemas.AnswerReply, responses=_EVENTS)
@@ -58,21 +57,21 @@ async def ask(body: schemas.AskBody, call: CallOf) -> Any:
         )
         failed = lambda error: event("error", reported(error, call.server.catalog))  # noqa: E731
         return EventStream(stream, stream.close, failed)
-    return JSONReply(await call.run(lambda cancel: to_json(query.ask(cancel, history=history)), lane=query.lane))
+    return await call.reply(lambda cancel: query.ask(cancel, history=history), lane=query.lane)
 
 
 @router.post("/query", response_model=schemas.QueryReply)
 async def query(body: schemas.QueryBody, call: CallOf) -> Any:
     """Run a query exactly over the statements of the graph and the records of the documents, with its sources."""
     conditions = filter_of(body.filter)
-    answer = lambda cancel: to_json(call.server.query(call.index, body.query, conditions, cancel))  # noqa: E731
-    return JSONReply(await call.run(answer, lane="retrieval"))
+    work = lambda cancel: call.server.query(call.index, body.query, conditions, cancel)  # noqa: E731
+    return await call.reply(work, lane="retrieval")
 
 
 @router.get("/schema", response_model=schemas.SchemaReply)
 async def schema(call: CallOf) -> Any:
     """List the types and relations that a query may name."""
-    return JSONReply(await call.run(lambda _: to_json(call.index.schema())))
+    return await call.reply(lambda _: call.index.schema())
 
 
 @router.post("/compare", response_model=schemas.CompareReply)
@@ -80,13 +79,13 @@ async def compare(body: schemas.CompareBody, call: CallOf) -> Any:
     """Answer a question by several methods, one after the other, each once it is warmed up."""
     queries = [query_of(body, call, method) for method in body.methods]
 
-    def answers(cancel: Cancellation) -> str:
-        return to_json({"question": body.question, "results": queries[0].compare(queries[1:], cancel)})
+    def answers(cancel: Cancellation) -> dict[str, Any]:
+        return {"question": body.question, "results": queries[0].compare(queries[1:], cancel)}
 
-    return JSONReply(await call.run(answers, lane=max(query.lane for query in queries)))
+    return await call.reply(answers, lane=max(query.lane for query in queries))
 
 
-chat_router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
+chat_router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=READ)
 CREATED = int(time.time())
 _CHUNKS = schemas.event_stream("The completion, or its chunks.")
 _Event = tuple[str, Mapping[str, Any]]  # the kind and the data of an event of an answer
