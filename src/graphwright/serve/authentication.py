@@ -10,7 +10,6 @@ import ipaddress
 import shlex
 import time
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -154,7 +153,7 @@ class Authentication:
         kind, _, credentials = headers.get("authorization", "").strip().partition(" ")
         if kind:
             return self.keys.check(credentials.strip() if kind.lower() == "bearer" else "")
-        session = session_token(headers)
+        session = Request(scope).cookies.get(COOKIE)
         grant = None if session is None else self.keys.session(session)
         if grant is not None and scope["method"] not in SAFE_METHODS and not is_same_origin(headers, proof=True):
             raise ForbiddenError(
@@ -177,15 +176,6 @@ def route_path(scope: Scope) -> str:
     if path == root:
         return "/"
     return path.removeprefix(root) if root and path.startswith(f"{root}/") else path
-
-
-def session_token(headers: Headers) -> str | None:
-    """Return the token in the session cookie."""
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return None
-    return None if morsel is None else morsel.value
 
 
 def is_same_origin(headers: Headers, *, proof: bool = False) -> bool:

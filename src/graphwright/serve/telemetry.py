@@ -24,7 +24,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphwright.errors import StoreError
@@ -178,14 +178,14 @@ PAGE_POLICY = (  # Content-Security-Policy of the page and of /docs: no inline a
     "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"  # of everything that is not a page
-_HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
-)
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -212,7 +212,7 @@ class Observation:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = {**message, "headers": _with_headers(message.get("headers", []), id)}
+                _add_headers(message, id)
             await send(message)
 
         try:
@@ -227,11 +227,9 @@ class Observation:
             self.telemetry.end_request(scope, id, status, time.perf_counter() - begun)
 
 
-def _with_headers(headers: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
-    present = {name.lower(): value for name, value in headers}
-    policy = PAGE_POLICY if present.get(b"content-type", b"").startswith(b"text/html") else _DATA_POLICY
-    more = [(b"x-request-id", request_id.encode()), (b"content-security-policy", policy.encode()), *_HEADERS]
-    if b"cache-control" not in present:
-        more.append((b"cache-control", b"no-store"))
-    names = {name for name, _ in more}
-    return [(name, value) for name, value in headers if name.lower() not in names] + more
+def _add_headers(message: Message, request_id: str) -> None:
+    message.setdefault("headers", [])
+    headers = MutableHeaders(scope=message)
+    policy = PAGE_POLICY if headers.get("content-type", "").startswith("text/html") else _DATA_POLICY
+    headers.update({**_HEADERS, "x-request-id": request_id, "content-security-policy": policy})
+    headers.setdefault("cache-control", "no-store")

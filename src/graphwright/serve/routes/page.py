@@ -16,7 +16,7 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import Field
 
 from graphwright.methods.registry import GROUPS, METHODS
-from graphwright.serve.authentication import COOKIE, READ, UnauthorizedError, require, route_path, session_token
+from graphwright.serve.authentication import COOKIE, READ, UnauthorizedError, require, route_path
 from graphwright.serve.keys import LOCAL, Key
 from graphwright.serve.problems import NotFoundError, StartingError
 from graphwright.serve.schemas.answers import Body, MethodsReply, Reply
@@ -116,7 +116,7 @@ async def sign_in(body: KeyBody, server: ServerOf, request: Request, response: R
 @session_router.delete("", status_code=204)
 async def sign_out(server: ServerOf, request: Request) -> Response:
     """End the session."""
-    token = session_token(request.headers)
+    token = request.cookies.get(COOKIE)
     if token is not None:
         server.keys.close_session(token)
     response = Response(status_code=204)
