@@ -100,7 +100,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "an answer says that no model was told its instruction": "operators.run:NOT_FOLLOWED",
         "limits, locks and caches are those of the index": (
-            "operators.state:MAX_QUESTION search.snapshot:SnapshotCache search.snapshot:per_snapshot store.locks:is_written"
+            "operators.state:MAX_QUESTION search.snapshot:SnapshotCache search.snapshot:per_snapshot "
+            "store.locks:is_written"
         ),
     },
     "evaluate": {
