@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from graphwright.errors import OptionError
 from graphwright.generate.conversation import USER, Conversation, Message, messages_of
 from graphwright.generate.readers import answered
 from graphwright.graph.graph import Graph
-from graphwright.index_folder.reading import IndexReading
+from graphwright.index_folder.reading import IndexReading, check_number
 from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, default_method, method_of
 from graphwright.models.budget import Deadline
@@ -215,7 +214,7 @@ class IndexAsking(IndexReading):
                 f"Give the method's name, or a function from a snapshot to an operator."
             )
         if top_k is not None:
-            _check_number("top_k", top_k)
+            check_number("top_k", top_k)
         method_options = METHODS[method].options if isinstance(method, str) and method in METHODS else ()
         for name in options.keys() & _SYNONYMS.keys() - set(method_options):
             raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
@@ -301,15 +300,10 @@ def _many(
 ) -> list[State]:
     if isinstance(questions, str) or not isinstance(questions, Iterable):
         raise OptionError(f"{questions!r} is not a list of questions. Give a list, or use ask or retrieve for one.")
-    _check_number("threads", threads)
+    check_number("threads", threads)
 
     def state(question: str | Question) -> State:
         return operator(start(question, snapshot.graph), run())
 
     with ThreadPoolExecutor(max_workers=threads) as pool:
         return list(pool.map(state, questions))
-
-
-def _check_number(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise OptionError(f"{name} is {value!r}; it must be a whole number, at least 1.")

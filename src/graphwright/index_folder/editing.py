@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphwright.errors import OptionError
+from graphwright.index_folder.reading import check_number
 from graphwright.index_folder.writing import IndexWriting
 from graphwright.store.changes import Progress
 from graphwright.store.edits import Change, Edit
@@ -68,8 +69,7 @@ class IndexEditing(IndexWriting):
         To accept one, `edit(MergeEntities([pair.second], pair.first))`; to refuse it,
         `edit(KeepApart(pair.first, pair.second))`, after which it is not suggested again.
         """
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise OptionError(f"limit is {limit!r}; it must be a whole number, at least 1.")
+        check_number("limit", limit)
         from graphwright.build.duplicates import duplicates
 
         return duplicates(self.snapshot, self._store.edits(), limit)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,12 @@ class IndexReading:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError(f"{self.path} was closed. Open the index again.")
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise OptionError for anything but a whole number, at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise OptionError(f"{name} is {value!r}; it must be a whole number, at least 1.")
 
 
 def checked_ids(ids: str | Iterable[str]) -> list[str]:

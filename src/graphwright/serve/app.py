@@ -167,12 +167,9 @@ def _guards(server: Server) -> list[Middleware]:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server: Server = app.state.server
 
-    def warm_up() -> None:
-        server.catalog.answers.wait()
-        server.catalog.warm_up()
-
-    async def warm() -> None:
-        await asyncio.to_thread(warm_up)  # not by the workers, which have the time limit of a request
+    async def warm() -> None:  # not by the workers, which have the time limit of a request
+        await asyncio.to_thread(server.catalog.answers.wait)
+        await asyncio.to_thread(server.catalog.warm_up)
         app.state.warm.set()
 
     server.jobs.start()

@@ -73,9 +73,7 @@ class RateLimits:
 
     def _error(self, item: Any, counted: str, *identifiers: str) -> RateLimitError:
         wait = max(1, round(self._limiter.get_window_stats(item, *identifiers).reset_time - time.time()))
-        error = RateLimitError(f"More than {item.amount} {counted} came in a minute. Try again in {wait} seconds.")
-        error.headers = {"Retry-After": str(wait)}
-        return error
+        return RateLimitError(f"More than {item.amount} {counted} came in a minute. Try again in {wait} seconds.", wait)
 
 
 COOKIE = "graphwright_session"  # name of the page's session cookie

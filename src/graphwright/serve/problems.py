@@ -43,11 +43,21 @@ _OLLAMA = "/api/"  # routes whose clients expect the field `error`, as OpenAI's 
 
 
 class ServeError(GraphwrightError):
-    """An error of the server, with the status, kind and headers of its response."""
+    """An error of the server, with the status, kind and headers of its response.
+
+    `retry_after`: seconds until the client should try again. The class may have it, and the message.
+    """
 
     status: ClassVar[int] = 500
     kind: ClassVar[str] = "server"
+    message: ClassVar[str] = ""
+    retry_after: ClassVar[int | None] = None
     headers: Mapping[str, str] | None = None
+
+    def __init__(self, message: str = "", retry_after: int | None = None) -> None:
+        super().__init__(message or self.message)
+        if (seconds := retry_after or self.retry_after) is not None:
+            self.headers = {"Retry-After": str(seconds)}
 
 
 class NotFoundError(ServeError):
@@ -75,36 +85,26 @@ class MediaTypeError(ServeError):
 
 
 class OverloadedError(ServeError):
-    """Too many requests wait; `retry_after`: seconds until the client should try again."""
+    """Too many requests wait."""
 
     status, kind = 429, "overloaded"
-
-    def __init__(self, message: str, retry_after: int) -> None:
-        super().__init__(message)
-        self.headers = {"Retry-After": str(retry_after)}
 
 
 class ShuttingDownError(ServeError):
     """The server shuts down before the request is answered."""
 
-    status, kind = 503, "shutting-down"
-    headers = {"Retry-After": "5"}  # noqa: RUF012
-
-    def __init__(self) -> None:
-        super().__init__("The server is shutting down. Try again in a few seconds.")
+    status, kind, retry_after = 503, "shutting-down", 5
+    message = "The server is shutting down. Try again in a few seconds."
 
 
 class StartingError(ServeError):
     """The indexes are not yet open."""
 
-    status, kind = 503, "starting"
-    headers = {"Retry-After": "2"}  # noqa: RUF012
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The server opens its indexes and loads models; in a clone its first start also compiles kernels, which "
-            "may take a minute. Try again in a few seconds."
-        )
+    status, kind, retry_after = 503, "starting", 2
+    message = (
+        "The server opens its indexes and loads models; in a clone its first start also compiles kernels, which may "
+        "take a minute. Try again in a few seconds."
+    )
 
 
 class RequestTimeoutError(ServeError):

@@ -34,14 +34,11 @@ _PAUSE = 1.0  # seconds before the successor of a process that died at once
 class ProcessLostError(ServeError):
     """The process that answers a question has ended before the reply."""
 
-    status, kind = 503, "process"
-    headers = {"Retry-After": "2"}  # noqa: RUF012
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The process that answers this question has ended, as where the memory is used up. The server's log has "
-            "its exit code. Try again."
-        )
+    status, kind, retry_after = 503, "process", 2
+    message = (
+        "The process that answers this question has ended, as where the memory is used up. The server's log has its "
+        "exit code. Try again."
+    )
 
 
 class Processes(Answers):
