@@ -139,24 +139,43 @@ class BodyLimits:
             await self.app(scope, receive, send)
             return
         limit = self.max_upload if _UPLOAD.fullmatch(route_path(scope)) else self.max_body
-        body = _Body(limit, receive, send)
-        headers = Headers(scope=scope)
-        declared, coding = headers.get("content-length", "0"), headers.get("content-encoding", "identity")
-        if coding.lower() != "identity":
-            body.error = MediaTypeError(f"The body is encoded as {coding[:40]!r}; send it plain.")
-        elif not declared.isdecimal() or int(declared) > limit:
-            body.error = _too_large(limit)
-        else:
+        headers, size, begun = Headers(scope=scope), 0, False
+        error = _refusal(headers, limit)
+
+        async def counted() -> Message:
+            nonlocal error, size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > limit:
+                error = _too_large(limit)
+                raise error
+            return message
+
+        async def forward(message: Message) -> None:
+            nonlocal begun
+            if error is None or begun:  # else the application's own response is dropped
+                begun = True
+                await send(message)
+
+        if error is None:
             try:
-                await self.app(scope, body.receive, body.send)
+                await self.app(scope, counted, forward)
             except Exception:
-                if body.error is None:
+                if error is None:
                     raise
-        if body.error is not None and not body.begun:
+        if error is not None and not begun:
             expects = "100-continue" in headers.get("expect", "").lower()  # reading would ask for the body
-            if expects or not await _has_drained(receive):
-                body.error.headers = {"Connection": "close"}
-            await send_problem(scope, receive, send, body.error)
+            drained = not expects and await _has_drained(receive)
+            error.headers = None if drained else {"Connection": "close"}
+            await send_problem(scope, receive, send, error)
+
+
+def _refusal(headers: Headers, limit: int) -> ServeError | None:
+    """Return why a body is not read at all, if so."""
+    declared, coding = headers.get("content-length", "0"), headers.get("content-encoding", "identity")
+    if coding.lower() != "identity":
+        return MediaTypeError(f"The body is encoded as {coding[:40]!r}; send it plain.")
+    return _too_large(limit) if not declared.isdecimal() or int(declared) > limit else None
 
 
 async def _has_drained(receive: Receive) -> bool:
@@ -175,32 +194,6 @@ async def _has_drained(receive: Receive) -> bool:
     except TimeoutError:
         pass
     return False
-
-
-@dataclass
-class _Body:
-    """Size of the body of one request. After an error the application's own response is dropped."""
-
-    limit: int
-    receive_more: Receive
-    send_on: Send
-    error: ServeError | None = None
-    begun: bool = False
-    _size: int = 0
-
-    async def receive(self) -> Message:
-        message = await self.receive_more()
-        self._size += len(message.get("body", b""))
-        if self._size > self.limit:
-            self.error = _too_large(self.limit)
-            raise self.error
-        return message
-
-    async def send(self, message: Message) -> None:
-        if self.error is not None and not self.begun:
-            return
-        self.begun = True
-        await self.send_on(message)
 
 
 def _too_large(limit: int) -> TooLargeError:
