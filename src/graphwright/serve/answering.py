@@ -114,11 +114,14 @@ def _given(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name in names if (value := options[name]) not in (None, "")}
 
 
+CatalogWork = Callable[[Catalog, Cancellation, Send], Any]
+
+
 class Call(NamedTuple):
     """A message to a process: do some work on its indexes. Without work, the call of this number is cancelled."""
 
     number: int
-    work: Callable[[Catalog, Cancellation, Send], Any] | None = None
+    work: CatalogWork | None = None
     request_id: str | None = None
 
 
@@ -158,46 +161,39 @@ def answer_calls(
         except GraphwrightError as error:  # the requests themselves report it
             log.warning("%s cannot be searched: %s", path.name, error)
     with suppress(EOFError, OSError):  # the server has ended
-        _Answering(catalog, connection).run()
+        _answer(catalog, connection)
     os._exit(0)  # without waiting for work that nobody reads
 
 
-class _Answering:
-    """The calls of one process that are running, by number."""
+def _answer(catalog: Catalog, connection: Connection) -> None:
+    """Do the work of calls in threads, until the server ends."""
+    lock, running, pool = Lock(), dict[int, Cancellation](), ThreadPoolExecutor(_MAX_CALLS)
 
-    def __init__(self, catalog: Catalog, connection: Connection) -> None:
-        self._catalog, self._connection = catalog, connection
-        self._lock, self._running = Lock(), dict[int, Cancellation]()
+    def send(number: int, kind: str, value: Any) -> None:
+        with lock:
+            connection.send(Reply(number, kind, value))
 
-    def run(self) -> None:
-        """Do the work of calls in threads, until the server ends."""
-        pool = ThreadPoolExecutor(_MAX_CALLS)
-        self._send(0, READY, None)
-        while (call := self._connection.recv()) != END:
-            if call.work is not None:
-                self._running[call.number] = Cancellation()
-                pool.submit(self._answer, call, self._running[call.number])
-            elif (begun := self._running.get(call.number)) is not None:
-                begun.set()
-
-    def _answer(self, call: Call, cancel: Cancellation) -> None:
-        REQUEST_ID.set(call.request_id)
+    def answer(number: int, work: CatalogWork, request_id: str | None, cancel: Cancellation) -> None:
+        REQUEST_ID.set(request_id)
         reply: tuple[str, Any]
         try:
-            assert call.work is not None
-            reply = RESULT, call.work(self._catalog, cancel, partial(self._send, call.number))
+            reply = RESULT, work(catalog, cancel, partial(send, number))
         except GraphwrightError as error:
             cause = error.__cause__
             reply = ERROR, (error, cause if isinstance(cause, GraphwrightError) else None)
         except Exception:  # which may not pickle
             reply = ERROR, (RuntimeError(f"A process that answers failed.\n{traceback.format_exc()}"), None)
-        self._running.pop(call.number, None)
+        running.pop(number, None)
         with suppress(OSError):  # the server has ended
-            self._send(call.number, *reply)
+            send(number, *reply)
 
-    def _send(self, number: int, kind: str, value: Any) -> None:
-        with self._lock:
-            self._connection.send(Reply(number, kind, value))
+    send(0, READY, None)
+    while (call := connection.recv()) != END:
+        if call.work is not None:
+            running[call.number] = Cancellation()
+            pool.submit(answer, call.number, call.work, call.request_id, running[call.number])
+        elif (begun := running.get(call.number)) is not None:
+            begun.set()
 
 
 def on_index(path: Path, work: Work, catalog: Catalog, cancel: Cancellation, send: Send) -> Any:

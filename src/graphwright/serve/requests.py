@@ -19,6 +19,7 @@ from graphwright.serve.problems import MediaTypeError, ServeError, TooLargeError
 _DOCUMENTS = re.compile(rb"(/v1/indexes/[^/]+/documents/)(.+)")
 
 
+@dataclass(frozen=True)
 class Addressing:
     """Middleware that puts every path below `root_path` and keeps the ids of documents percent-encoded.
 
@@ -26,19 +27,19 @@ class Addressing:
     a route matches `a%2Fb` as one part; `document_id` decodes it.
     """
 
-    def __init__(self, app: ASGIApp, root_path: str = "") -> None:
-        self._app, self._root = app, root_path
+    app: ASGIApp
+    root_path: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with its path. Redirect the sub-path without a slash to the page."""
-        if scope["type"] == "http" and self._root and scope["path"] == self._root:
-            await RedirectResponse(f"{self._root}/")(scope, receive, send)
+        if scope["type"] == "http" and self.root_path and scope["path"] == self.root_path:
+            await RedirectResponse(f"{self.root_path}/")(scope, receive, send)
             return
         if scope["type"] in ("http", "websocket"):
             path = _routed(scope)
-            below = path == self._root or path.startswith(f"{self._root}/")
-            scope = {**scope, "root_path": self._root, "path": path if below else self._root + path}
-        await self._app(scope, receive, send)
+            below = path == self.root_path or path.startswith(f"{self.root_path}/")
+            scope = {**scope, "root_path": self.root_path, "path": path if below else self.root_path + path}
+        await self.app(scope, receive, send)
 
 
 def _routed(scope: dict[str, Any] | Any) -> str:
