@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -55,8 +55,8 @@ class Jobs:
         self._catalog, self._settings = catalog, settings
         self._runner = new_id()
         self.uploads = UploadFolder(settings.data / "uploads", self._runner)
-        self._attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
-        self._locks = ExitStack()  # the lock that marks this process as running
+        self._held = ExitStack()  # open files, and the lock that marks this process as running
+        self._attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads, self._held)
         self._lock = threading.RLock()
         self._threads: dict[str, threading.Thread] = {}  # by name of the index
         self._runs: dict[str, JobRun] = {}  # by id of the job
@@ -69,7 +69,7 @@ class Jobs:
 
     @cached_property
     def _table(self) -> JobTable:
-        return JobTable(self._settings.data / "jobs.sqlite")
+        return self._held.enter_context(closing(JobTable(self._settings.data / "jobs.sqlite")))
 
     @property
     def originals(self) -> Originals:
@@ -86,7 +86,7 @@ class Jobs:
         folder = self._runners / self._runner
         table = self._table
         folder.mkdir(parents=True)
-        self._locks.enter_context(writer_lock(folder))
+        self._held.enter_context(writer_lock(folder))
         for runner in table.runners():
             if not is_written(folder.parent / runner):
                 table.release(runner)
@@ -200,12 +200,7 @@ class Jobs:
             run.stop("shutdown")
         for thread in threads:
             thread.join(_STOP_TIMEOUT / len(threads))
-        if "_table" in vars(self):
-            self._table.close()
-        for kept in ("originals", "feedback"):
-            if kept in vars(self._attempts):
-                getattr(self._attempts, kept).close()
-        self._locks.close()
+        self._held.close()
         shutil.rmtree(self._runners / self._runner, ignore_errors=True)
 
     @contextmanager

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -251,20 +251,23 @@ def _stopped(run: JobRun) -> End:
 
 
 class Attempts:
-    """Runner of the jobs of a server's indexes."""
+    """Runner of the jobs of a server's indexes. `held`: closes what it opens."""
 
-    def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels, uploads: UploadFolder) -> None:
+    def __init__(
+        self, catalog: Catalog, settings: ServeSettings, models: AnswerModels, uploads: UploadFolder, held: ExitStack
+    ) -> None:
         self._catalog, self._settings, self._models, self._uploads = catalog, settings, models, uploads
+        self._held = held
 
     @cached_property
     def originals(self) -> Originals:
         """The files that documents were read from."""
-        return Originals(self._settings)
+        return self._held.enter_context(closing(Originals(self._settings)))
 
     @cached_property
     def feedback(self) -> Feedback:
         """What readers said of answers."""
-        return Feedback(self._settings.data)
+        return self._held.enter_context(closing(Feedback(self._settings.data)))
 
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> list[JobRun]:
         """Perform a job and those that wait behind it in one batch; return all, ended. `claim`: begins the next job."""
