@@ -141,8 +141,6 @@ def serve(
 
     Offers a page, a JSON interface and OpenAI's interface. Only this machine can connect unless --host says otherwise.
     """
-    from logging import getLogger
-
     _compute_in_single_threads()
     try:
         from graphwright.serve.app import create_app
@@ -150,7 +148,7 @@ def serve(
         raise DataError(_EXTRA.format(error.name)) from error
     from graphwright.serve.app import DrainingServer, server_config
     from graphwright.serve.catalog import Catalog, is_home
-    from graphwright.serve.logs import configure_logging
+    from graphwright.serve.logs import configure_logging, log
 
     options = {"host": host, "port": port, "data": data, "processes": processes, "root_path": root_path}
     options["allow_write"] = allow_write or None
@@ -166,7 +164,7 @@ def serve(
     listening = _listen(chosen.host, chosen.port)
     address = f"http://{_shown(chosen.host)}:{listening.getsockname()[1]}{chosen.root_path}/"
     start = f"Serving {counted(len(catalog), 'index') if len(catalog) == 1 else f'{len(catalog)} indexes'} at {address}"
-    getLogger("graphwright.serve").info(start) if chosen.log_format == "json" else note(start)
+    log.info(start) if chosen.log_format == "json" else note(start)
     proxies = list(chosen.trusted_proxies)
     config = server_config(app, _GRACE, proxy_headers=bool(proxies), forwarded_allow_ips=proxies)
     with suppress(KeyboardInterrupt):

@@ -184,10 +184,11 @@ def citation_url(base: str, index: str, citation: Mapping[str, Any], graph: Grap
     return f"{base}#/graph?{urlencode({'index': index, **({'node': nodes[0]} if nodes else {})})}"
 
 
-def url_citations(text: str, citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def url_citations(text: str, citations: list[dict[str, Any]], before: int = 0) -> list[dict[str, Any]]:
     """Return the annotations of a message: one for each marker, and one at the end for each citation without a marker.
 
-    `citations`: with `url` and `title`. Positions are characters (Unicode code points) of the message.
+    `citations`: with `url` and `title`. Positions are characters (Unicode code points) of the message, of which so many
+    are `before` the text.
 
     >>> cited = [{"url": "http://x/#/document/graz?index=a&start=0&end=4", "title": "Graz"}]
     >>> url_citations("😀 The Mur. [1]", cited)[0]["url_citation"]["start_index"]
@@ -202,8 +203,8 @@ def url_citations(text: str, citations: list[dict[str, Any]]) -> list[dict[str, 
             "url_citation": {
                 "url": citations[number - 1]["url"],
                 "title": citations[number - 1]["title"],
-                "start_index": start,
-                "end_index": end,
+                "start_index": before + start,
+                "end_index": before + end,
             },
         }
         for number, start, end in places
@@ -277,14 +278,10 @@ class Limits:
         citations, answer, usage = output["citations"], output["answer"] or "", output["usage"]
         text, finish = self.cut(answer + (sources(citations) if self.footer else ""))
         before = "" if text.startswith(draft) else draft + _CHECKED  # markers renumbered, or quotes in no passage
-        places = [
-            place for place in url_citations(answer, citations) if place["url_citation"]["end_index"] <= len(text)
-        ]
-        for place in places:
-            place["url_citation"]["start_index"] += len(before)
-            place["url_citation"]["end_index"] += len(before)
+        places, end = url_citations(answer, citations, len(before)), len(before + text)
+        kept = [place for place in places if place["url_citation"]["end_index"] <= end]
         tokens = usage["prompt_tokens"], usage["completion_tokens"]
-        return Said(before + text, places, finish, tokens, _extra_fields(output))
+        return Said(before + text, kept, finish, tokens, _extra_fields(output))
 
     async def spoken(self, events: AsyncIterator[tuple[str, Mapping[str, Any]]]) -> AsyncIterator[str | Said]:
         """Yield the pieces of an answer's text as it is written, and at last what the reply says."""
