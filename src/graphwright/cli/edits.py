@@ -105,11 +105,8 @@ def add(
     """
     if not _is_entity(parts) and type:
         raise OptionError(f"--type {type} is for an entity; leave it out for a statement.")
-    added = (
-        store.AddEntity(parts[0], type, text)
-        if _is_entity(parts)
-        else store.AddStatement(parts[0], parts[1], parts[2], text)
-    )
+    head, *rest = parts
+    added = store.AddStatement(head, rest[0], rest[1], text) if rest else store.AddEntity(head, type, text)
     _edit(index, added, author)
 
 

@@ -196,7 +196,7 @@ def labels(
     as_json: AsJson = False,
 ) -> None:
     """Choose the paths that a retriever learns to find."""
-    snapshot = _snapshot(index)
+    snapshot = open_index(index).snapshot
     if options.refine == "llm":
         settings = model.settings(index)
         if settings is None:
@@ -245,7 +245,7 @@ def _add_command(level: str, about: str) -> None:
         if (questions is None) == (labels is None):
             raise OptionError(f"train {level} needs questions with answers, or --labels FILE; give one of the two.")
         import_torch()  # before minutes of labelling
-        snapshot = _snapshot(index)
+        snapshot = open_index(index).snapshot
         learned = None if labels is None else learn.read_labels(labels, snapshot.graph)
         examples = None if questions is None else options.examples(questions, snapshot)
         schedule = learn.Schedule(epochs=epochs, patience=patience, seed=options.seed)
@@ -263,10 +263,6 @@ def _add_command(level: str, about: str) -> None:
 
 for _level, _about in _LEVELS.items():
     _add_command(_level, _about)
-
-
-def _snapshot(index: Path) -> search.Snapshot:
-    return open_index(index).snapshot
 
 
 def _report(labels: learn.Labels, as_json: bool, **trained: Any) -> None:

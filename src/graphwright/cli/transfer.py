@@ -67,22 +67,19 @@ def import_(
 def _source(sources: list[str], triples: TripleFileOptions, options: DatabaseOptions) -> Any:
     """Return the source of `Index.from_graph`: a database, a folder, files of a property graph, or dumps of triples."""
     table = triples.table()
+    described = bool(table) or triples.named_graph is not None
     databases = [found for source in sources if (found := options.at(source)) is not None]
     files = [Path(source) for source in sources]
     if databases or (len(files) == 1 and files[0].is_dir()):
         if len(sources) > 1:
             raise OptionError(f"{databases[0]} is imported alone; give it without {', '.join(sources[1:])}.")
-        if table or triples.named_graph is not None:
+        if described:
             raise OptionError(
                 f"--columns, --delimiter, --header and --named-graph are for files of triples; leave them out for "
                 f"{sources[0]}."
             )
         return databases[0] if databases else files[0]
-    if (
-        not table
-        and triples.named_graph is None
-        and (data.have_properties(files) or any(map(data.is_property_graph, files)))
-    ):
+    if not described and (data.have_properties(files) or any(map(data.is_property_graph, files))):
         return files
     dumps = [data.dump_of(file, **table, named_graph=triples.named_graph) for file in files]
     for dump in dumps:
