@@ -8,28 +8,23 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
 from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from graphwright.cli.options import open_index, read_method
+from graphwright import models
+from graphwright.cli.options import AskModelOptions, QueryOptions, open_index, read_method
 from graphwright.cli.terminal import console, note, print_json, progress, say, shortened
 from graphwright.errors import ModelError, OptionError, counted
 from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
-from graphwright.methods.method import read_method_file
+from graphwright.methods.method import Builder, read_method_file
 from graphwright.methods.registry import METHODS
 from graphwright.operators import Answer, Citation, Question, Run, State, also_in
 from graphwright.operators.run import CUT_SHORT, NO_VECTORS, NOT_FOLLOWED
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from graphwright.cli.options import AskModelOptions, QueryOptions
-    from graphwright.methods.method import Builder
-    from graphwright.models import LLMSettings
 
 _TEXT_WIDTH, _TITLE_WIDTH = 200, 80  # characters of a passage, of its title
 _INDENT = 4
@@ -53,7 +48,7 @@ class Asking:
     query: QueryOptions
     method: str | Builder | None
     options: dict[str, Any]
-    settings: LLMSettings | None
+    settings: models.LLMSettings | None
 
     @classmethod
     def of(cls, folder: Path, query: QueryOptions, model: AskModelOptions) -> Asking:

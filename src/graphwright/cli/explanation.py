@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 from graphwright.cli.terminal import console, plain_table, shortened
@@ -14,9 +14,6 @@ from graphwright.graph import Graph, Item, ItemKind, Kind
 from graphwright.graph.walks import edge_label
 from graphwright.models import Usage
 from graphwright.operators import Anchor, State, Step
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _MAX_NAMES, _MAX_EDGES = 4, 3  # of an anchor
 _MAX_ITEMS, _MAX_TRIPLES = 8, 12  # of a step; of an item

@@ -7,23 +7,18 @@ import shlex
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
 from rich.filesize import decimal
 from rich.text import Text
 
+from graphwright import data, operators, search
 from graphwright.cli.options import open_index
 from graphwright.cli.terminal import console, note, plain_table, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import GROUPS, METHODS, NamedMethod, make_method, method_named
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from graphwright.data import DatabaseRows
-    from graphwright.operators import QueryResult
-    from graphwright.search import Filter, Snapshot
 
 _EXTRAS = {name: ("communities", "igraph") for name in ("graphrag-local", "graphrag-global", "grag-m")}
 _SLOW: Mapping[str, str] = {
@@ -49,7 +44,7 @@ def show_methods(name: str | None, index: Path | None, *, as_json: bool) -> None
         _show_groups(rows)
 
 
-def _facts_of(method: NamedMethod, snapshot: Snapshot | None) -> dict[str, Any]:
+def _facts_of(method: NamedMethod, snapshot: search.Snapshot | None) -> dict[str, Any]:
     """Return the facts about a method for JSON. `problem`: the reason why it cannot be used here, if any."""
     extra, module = _EXTRAS.get(method.name, ("", ""))
     expression, problem = "", ""
@@ -183,7 +178,7 @@ def _listed(items: list[str]) -> str:
 _ROWS, _COLUMNS, _WIDTH, _HEADING = 20, 8, 60, 12  # of a table on a terminal; characters of a source, of a heading
 
 
-def show_query(folder: Path, text: str, filter: Filter | None, *, as_json: bool) -> None:
+def show_query(folder: Path, text: str, filter: search.Filter | None, *, as_json: bool) -> None:
     """Run a query and print its result: on a terminal a table and its sources, elsewhere a value or a row a line."""
     with open_index(folder) as index:
         result = index.query(text, filter=filter)
@@ -211,12 +206,11 @@ def show_cypher(folder: Path, cypher: str, *, as_json: bool) -> None:
 
 def show_sparql(endpoint: str, sparql: str, *, as_json: bool) -> None:
     """Ask a query in SPARQL of an endpoint, and print the rows."""
-    from graphwright.data import SparqlEndpoint
 
-    _show_database_rows(SparqlEndpoint(endpoint).query(sparql), as_json=as_json)
+    _show_database_rows(data.SparqlEndpoint(endpoint).query(sparql), as_json=as_json)
 
 
-def _show_database_rows(result: DatabaseRows, *, as_json: bool) -> None:
+def _show_database_rows(result: data.DatabaseRows, *, as_json: bool) -> None:
     if as_json:
         print_json(result.to_dict())
         return
@@ -229,7 +223,6 @@ def _show_database_rows(result: DatabaseRows, *, as_json: bool) -> None:
 
 def show_schema(folder: Path, *, as_json: bool) -> None:
     """Print the types and relations that a query may name, as a query names them."""
-    from graphwright.operators import notation
     from graphwright.operators.query.query import OfType
 
     with open_index(folder) as index:
@@ -239,7 +232,7 @@ def show_schema(folder: Path, *, as_json: bool) -> None:
         return
 
     def name_text(name: str) -> str:
-        return notation(OfType(name))  # relations are written as types are
+        return operators.notation(OfType(name))  # relations are written as types are
 
     for item in listed["types"]:
         relations = f": {', '.join(map(name_text, item['relations']))}" if item["relations"] else ""
@@ -248,7 +241,7 @@ def show_schema(folder: Path, *, as_json: bool) -> None:
         say(f".{name_text(item['name'])} ({item['count']:,}): {shortened(item['example'], _WIDTH)}")
 
 
-def _value(result: QueryResult) -> str:
+def _value(result: operators.QueryResult) -> str:
     """Return a number with its unit, yes or no, or that there is none."""
     if isinstance(result.value, bool):
         return "yes" if result.value else "no"
@@ -258,7 +251,7 @@ def _value(result: QueryResult) -> str:
     return f"{number} {result.unit}".rstrip()
 
 
-def _show_things(result: QueryResult, output: Console) -> None:
+def _show_things(result: operators.QueryResult, output: Console) -> None:
     """Print the things of a set, of records their fields in columns; elsewhere with tabs between them."""
     is_table = len(result.rows) == len(result.names)
     dates = result.dates if output.is_terminal and result.dates else [""] * len(result.names)
@@ -295,7 +288,7 @@ def _heading(name: str) -> str:
     return f"{around}{dot}\n{last}" if dot and len(name) > _HEADING else name
 
 
-def _show_support(result: QueryResult, output: Console) -> None:
+def _show_support(result: operators.QueryResult, output: Console) -> None:
     if result.citations:
         output.print(Text(f"Sources: {len(result.citations)} of {result.support_count:,}", "dim"))
     for cited in result.citations:
