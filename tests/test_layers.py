@@ -130,7 +130,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "serve.mcp.server:create_mcp serve.authentication:create_command serve.keys:Key serve.keys:expiry "
             "serve.keys:Keys serve.server:Library serve.settings:ServeSettings "
             "serve.settings:default_data_folder serve.settings:read_server_file "
-            "serve.logs:configure_logging"
+            "serve.logs:configure_logging serve.logs:log"
         ),
         "feedback lies in the server's data folder": (
             "serve.feedback:FEEDBACK_FILE serve.feedback:Feedback serve.feedback:question_set"
