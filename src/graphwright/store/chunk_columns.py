@@ -152,7 +152,6 @@ class ChunkColumns:
         }
         return cls(**plain, fields=fields)
 
-
     def ordered(self) -> tuple[ChunkColumns, Ints]:
         """Return the columns by document id, as the store gives them, and the chunk here that each chunk is."""
         order = self.ids.order()

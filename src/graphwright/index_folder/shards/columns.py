@@ -118,7 +118,7 @@ class SpreadVectors(FarArray):
 
     def __init__(self, spread: Spread, space: str, beside: HalfArray, dimension: int) -> None:
         super().__init__((len(spread.at), dimension))
-        self.spread, self.space, self._beside = spread, space, beside
+        self.spread, self.space, self.beside = spread, space, beside
 
     def __getitem__(self, rows: Any) -> Floats:
         wanted = np.arange(len(self))[rows]
@@ -128,11 +128,11 @@ class SpreadVectors(FarArray):
             result[at] = part
         here, row = self.spread.beside(flat)
         if len(here):
-            result[here] = self._beside[row]
+            result[here] = self.beside[row]
         return result.reshape((*np.shape(wanted), self.shape[1]))
 
     def __matmul__(self, other: Floats) -> Floats:
-        beside = self._beside @ other if len(self._beside) else np.zeros((0, *np.shape(other)[1:]), np.float32)
+        beside = self.beside @ other if len(self.beside) else np.zeros((0, *np.shape(other)[1:]), np.float32)
         return self.spread.whole("products", self.space, np.asarray(other, np.float32), beside=beside)
 
     def products(self, rows: Ints, query: Floats) -> Floats:  # type: ignore[override]
@@ -142,16 +142,16 @@ class SpreadVectors(FarArray):
             result[at] = part
         here, row = self.spread.beside(wanted)
         if len(here):
-            result[here] = products(self._beside, row, query)
+            result[here] = products(self.beside, row, query)
         return result
 
     def lengths(self) -> Floats:
         """Return the length of each row."""
-        return self.spread.whole("lengths", self.space, beside=self._beside.lengths())
+        return self.spread.whole("lengths", self.space, beside=self.beside.lengths())
 
     def distances(self, direction: NDArray[np.float64]) -> Ints:
         """Return the cost of each row (see `node_costs`)."""
-        return self.spread.whole("distances", self.space, direction, beside=distances_of(self._beside, direction))
+        return self.spread.whole("distances", self.space, direction, beside=distances_of(self.beside, direction))
 
 
 class SpreadTexts(TextColumn):
@@ -182,7 +182,9 @@ class SpreadTexts(TextColumn):
     def __getitem__(self, at: slice) -> list[str]: ...
     def __getitem__(self, at: int | slice) -> str | list[str]:
         rows = np.arange(len(self))[at] if isinstance(at, slice) else range(len(self))[at]
-        return list(self.gather(rows)) if isinstance(at, slice) else self.raw(int(rows)).decode("utf-8", "surrogatepass")
+        return (
+            list(self.gather(rows)) if isinstance(at, slice) else self.raw(int(rows)).decode("utf-8", "surrogatepass")
+        )
 
     def _decoded(self, first: int, last: int, step: int) -> list[str]:
         return list(self.gather(np.arange(first, last, step)))

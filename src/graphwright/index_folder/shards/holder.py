@@ -119,9 +119,9 @@ class Holder:
         """Return what a method of the store gives."""
         return getattr(self._index._store, method)(*values)
 
-    def change(self, method: str, *values: Any, **options: Any) -> Changes:
-        """Change the documents of the shard by a method of `Index`."""
-        changes: Changes = getattr(self._index, method)(*values, **options)
+    def change(self, method: str, value: Any, options: Mapping[str, Any]) -> Changes:
+        """Change the documents of the shard by a method of `Index`: add, sync or remove."""
+        changes: Changes = getattr(self._index, method)(value, **options)
         return changes
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from graphwright.build.build import build_from_chunks
 from graphwright.extract.llm import Derived
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Columns, Graph, Kind
+from graphwright.graph.graph import Graph
 from graphwright.graph.storage import load_array, load_graph, save_array, save_graph
 from graphwright.index_folder.shards.columns import (
     Shards,
@@ -31,7 +31,7 @@ from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import read_about, write_about
 from graphwright.search.vector_index import VectorIndex, vectors_checksum
-from graphwright.search.vector_pages import VectorRows, row_sums
+from graphwright.search.vector_pages import VectorRows
 from graphwright.store.changes import Progress
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.layout import IndexLayout
@@ -189,3 +189,60 @@ def open_united(folder: Path, encoder: NamedEncoder, shards: Shards) -> Snapshot
         spread=spread["texts"], row_of=row_of,
     )  # fmt: skip
     return Snapshot.of(graph, spaces, words, encoder, about, lease=lease)
+
+
+def living(snapshot: Snapshot, lost: frozenset[int]) -> Snapshot:
+    """Return the snapshot without the passages of lost shards, and without the names and statements of these alone.
+
+    Frequencies of words stay those of all shards, and scores those that the other passages have with them.
+    """
+    assert isinstance(snapshot.words, SpreadWords)
+    columns, words = snapshot.graph.columns, snapshot.words
+    owner = np.searchsorted(words.spread.borders, words.spread.at, side="right") - 1
+    here = np.ones(len(columns.names), bool)
+    here[: len(owner)] = ~np.isin(owner, list(lost))
+    node_chunks, has_chunk = _among(columns.node_chunks, here)
+    edge_chunks, has_source = _among(columns.edge_chunks, here)
+    here &= has_chunk
+    kept = np.flatnonzero(here[columns.heads] & here[columns.tails] & has_source)
+    parts = {
+        name: own[kept]
+        for name in ("heads", "tails", "relation", "edge_text")
+        if (own := getattr(columns, name)) is not None
+    }
+    texts = {
+        name: SpreadTexts(replace(column.spread, lost=lost), name, column.rest)
+        for name in _COLUMNS
+        if isinstance(column := getattr(columns, name), SpreadTexts)
+    }
+    sources = Csr(row_pointers(edge_chunks.sizes(kept)), edge_chunks.rows(kept).astype(np.int32))
+    records = None if columns.records is None else columns.records.chosen(here[columns.records.chunk])
+    part = replace(columns, **parts, **texts, records=records, node_chunks=node_chunks, edge_chunks=sources)
+    sign = f"{columns.checksum[:8]}-without-{'-'.join(map(str, sorted(lost)))}"
+    vars(part).update(name_order=columns.name_order, checksum=sign)
+    spaces = {
+        name: _living_space(space, lost, kept if name == "triples" else here, sign)
+        for name in snapshot.about["spaces"]
+        if (space := getattr(snapshot, name)) is not None
+    }
+    here_words = replace(words, spread=replace(words.spread, lost=lost))
+    return replace(snapshot, graph=Graph(part), words=here_words, **spaces)
+
+
+def _among(chunks: Csr | None, here: NDArray[np.bool_]) -> tuple[Csr, NDArray[np.bool_]]:
+    """Return the chunks that are here, by owner, and which owners have some, or had none."""
+    assert chunks is not None  # as in every index of documents
+    kept = here[chunks.values]
+    counted = np.concatenate(([0], np.cumsum(kept)))
+    indptr = counted[np.asarray(chunks.indptr)]
+    return Csr(indptr, chunks.values[kept]), (np.diff(indptr) > 0) | (np.diff(chunks.indptr) == 0)
+
+
+def _living_space(space: VectorIndex, lost: frozenset[int], kept: NDArray[Any], sign: str) -> VectorIndex:
+    """Return the vectors of the ids that are kept: a mask of nodes, or the numbers of edges."""
+    vectors, row_of = space.vectors, np.asarray(space.row_of)
+    far = SpreadVectors(replace(vectors.spread, lost=lost), vectors.space, vectors.beside, vectors.shape[1])
+    rows = np.where(kept, row_of, -1).astype(np.int32) if kept.dtype == bool else row_of[kept]
+    result = replace(space, vectors=far, row_of=rows)
+    vars(result)["checksum"] = sign
+    return result
