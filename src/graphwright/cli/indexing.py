@@ -108,6 +108,12 @@ def opened_index(
     """Yield an index. Create it if it is missing; delete it again if nothing could be added."""
     from graphwright.store import check_unwritten
 
+    if str(into).startswith("ray:/"):
+        from graphwright.index_folder.index import Index
+
+        with Index.open(into, extractor=extractor) as opened:
+            yield opened
+        return
     check_unwritten(into)  # first, because the imports below are slow while another process computes
     from graphwright.index_folder.index import Index
     from graphwright.store import Settings

@@ -33,7 +33,8 @@ class Costs(NamedTuple):
     """Vectors that give the cost of a node: 1 - cos of its vector and `query`, at least 0; 1 without a vector.
 
     `query: float64[d]`, of length 1 or zero. `ids`: of local nodes, empty where they are equal. `vectors: float32[r,
-    d]`, bits of halves, or `int64[r, 1]`, the costs themselves. `rows`: the row of each id, -1 for none; empty where row i is that of id i.
+    d]`, bits of halves, or `int64[r, 1]`, the costs themselves. `rows`: the row of each id, -1 for none;
+    empty where row i is that of id i.
     """
 
     query: Floats

@@ -65,7 +65,7 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
 
 def write_about(folder: Path, about: Mapping[str, Any], shared: Mapping[str, int] | None = None) -> None:
     """Write the description of a snapshot with the checksums of its files; `shared`: those of files that it links."""
-    known = shared or {}
+    known = dict(shared or {})
     files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     about = {**about, "files": _file_checksums(folder, files.difference(known)) | known}
     about["sum"] = _checksum(about)

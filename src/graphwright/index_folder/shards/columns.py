@@ -36,7 +36,10 @@ class ShardLost(GraphwrightError):
 class Shards(Protocol):
     """The holders of all shards."""
 
-    count: int
+    @property
+    def count(self) -> int:
+        """The number of shards."""
+        ...
 
     def call(self, method: str, values: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
         """Call a method of some holders, all at once, with the values of each; raise the error of one, or ShardLost."""
@@ -181,10 +184,9 @@ class SpreadTexts(TextColumn):
     @overload
     def __getitem__(self, at: slice) -> list[str]: ...
     def __getitem__(self, at: int | slice) -> str | list[str]:
-        rows = np.arange(len(self))[at] if isinstance(at, slice) else range(len(self))[at]
-        return (
-            list(self.gather(rows)) if isinstance(at, slice) else self.raw(int(rows)).decode("utf-8", "surrogatepass")
-        )
+        if isinstance(at, slice):
+            return self._decoded(*at.indices(len(self)))
+        return self.gather([range(len(self))[at]])[0]
 
     def _decoded(self, first: int, last: int, step: int) -> list[str]:
         return list(self.gather(np.arange(first, last, step)))

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import StoreError
+from graphwright.extract.extraction import Extractor
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.index_folder.index import Index
+from graphwright.index_folder.index import GivenEncoder, Index
 from graphwright.kernels.blocks import products
 from graphwright.kernels.bubble import distances_of
 from graphwright.models.protocols import Floats
@@ -50,9 +51,9 @@ class ShardColumns(NamedTuple):
 class Holder:
     """A shard opened in this process. Rows and passages are numbered as in its snapshot of the `revision` asked."""
 
-    def __init__(self, path: str | Path, options: Mapping[str, Any]) -> None:
-        """`options`: those of `Index.open`."""
-        self._index = Index.open(path, **options)
+    def __init__(self, path: str | Path, encoder: GivenEncoder = None) -> None:
+        """Open a shard; `encoder`: as in `Index.open`."""
+        self._index, self._encoder = Index.open(path, encoder=encoder), encoder
         self._opened: dict[int, Snapshot] = {}
         self.revision()
 
@@ -119,9 +120,13 @@ class Holder:
         """Return what a method of the store gives."""
         return getattr(self._index._store, method)(*values)
 
-    def change(self, method: str, value: Any, options: Mapping[str, Any]) -> Changes:
+    def change(self, method: str, value: Any, options: Mapping[str, Any], extractor: Extractor | str | None) -> Changes:
         """Change the documents of the shard by a method of `Index`: add, sync or remove."""
-        changes: Changes = getattr(self._index, method)(value, **options)
+        if extractor is None:
+            changes: Changes = getattr(self._index, method)(value, **options)
+        else:
+            with Index.open(self._index.path, encoder=self._encoder, extractor=extractor) as writer:
+                changes = getattr(writer, method)(value, **options)
         return changes
 
     def close(self) -> None:

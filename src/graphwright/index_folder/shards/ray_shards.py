@@ -10,6 +10,7 @@ from typing import Any
 
 from graphwright.engines import EngineError, connected_ray
 from graphwright.errors import GraphwrightError
+from graphwright.index_folder.index import GivenEncoder
 from graphwright.index_folder.shards.columns import ShardLost
 from graphwright.index_folder.shards.holder import Holder
 
@@ -22,21 +23,24 @@ _CALLS = 8  # of one actor at a time
 class RayShards:
     """An actor for each shard folder, on nodes that all reach the folders. A local Ray is started if there is none."""
 
-    def __init__(self, folders: Sequence[Path], options: Mapping[str, Any]) -> None:
-        """Start the actors; `options`: of `Index.open`. Ray is that of RAY_ADDRESS. Raises EngineError."""
+    def __init__(self, folders: Sequence[Path], encoder: GivenEncoder) -> None:
+        """Start the actors, or share those of this process. Ray is that of RAY_ADDRESS. Raises EngineError."""
         self.count = len(folders)
         cpus = max(os.cpu_count() or 1, self.count)
         self._ray, self._owner = connected_ray(os.environ.get("RAY_ADDRESS"), cpus, "An index at ray://")
         self._pings: dict[int, Any] = {}
+        self._actors: list[Any] = []
+        self._own: list[Any] = []
         if (free := int(self._ray.cluster_resources().get("CPU", 0))) < self.count:
             self.close()
-            raise EngineError(
-                f"{self.count} shards need a processor each, and Ray has {free}. Add nodes to its cluster."
-            )
-        actor = self._ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=_CALLS, scheduling_strategy="SPREAD")(
-            Holder
-        )
-        self._actors = [actor.remote(str(folder), dict(options)) for folder in folders]
+            raise EngineError(f"{self.count} shards need a processor each, and Ray has {free}. Add nodes.")
+        kind = self._ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=_CALLS, scheduling_strategy="SPREAD")
+        for folder in folders:
+            try:
+                self._actors.append(self._ray.get_actor(str(folder)))
+            except ValueError:  # Ray has none of this name
+                self._own.append(kind(Holder).options(name=str(folder)).remote(str(folder), encoder))
+                self._actors.append(self._own[-1])
         started = [holder.revision.remote() for holder in self._actors]
         self._ray.wait(started, num_returns=self.count, timeout=_START)
 
@@ -72,8 +76,8 @@ class RayShards:
         return False
 
     def close(self) -> None:
-        """End the actors, and Ray if it was started for them."""
-        for holder in getattr(self, "_actors", ()):
+        """End the actors that this has started, and Ray if it was started for them."""
+        for holder in self._own:
             with suppress(Exception):
                 self._ray.kill(holder)
         if self._owner:

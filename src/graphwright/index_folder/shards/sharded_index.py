@@ -70,11 +70,10 @@ class ShardedIndex(Index):
             raise OptionError(f"{given[0]} is for a new index, and {path} exists.")
         with closing(Store(united / STORE)) as store:
             count = int(store.setting(COUNT) or 0)
-        options = {"encoder": encoder, "extractor": extractor}
         if shards is None:
             from graphwright.index_folder.shards.ray_shards import RayShards
 
-            shards = RayShards([folder / SHARD.format(number) for number in range(count)], options)
+            shards = RayShards([folder / SHARD.format(number) for number in range(count)], encoder)
         self._shards: Shards = shards
         self._lost: set[int] = set()
         try:
@@ -222,9 +221,11 @@ class ShardedIndex(Index):
         """Change shards, all at once, and unite their graphs; raises an error before anything if one is lost."""
         every = self._shards.call("revision", dict.fromkeys(range(self._shards.count), ()))  # raises ShardLost
         self._lost.difference_update(every)
-        parts = self._shards.call("change", calls)
+        extractor = self._given["extractor"]
+        parts = self._shards.call("change", {shard: (*call, extractor) for shard, call in calls.items()})
         self._unite(progress)
-        return _joined([part for _, part in sorted(parts.items())], usage)
+        changes = _joined([part for _, part in sorted(parts.items())], usage)
+        return replace(changes, texts=dict(self._reader.snapshot().about["texts"]))
 
     def _unite_changed(self) -> None:
         revisions = self._shards.call("revision", dict.fromkeys(range(self._shards.count), ()))
@@ -242,7 +243,7 @@ class ShardedIndex(Index):
             f"that it was made of, or in a shard, before they are divided again: graphwright shard --help"
         )
 
-    _write = _writer = batch = verify = sync_graph = _refused  # type: ignore[assignment]
+    _write = _writer = batch = verify = sync_graph = _refused
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Index.open, self.path, **self._given), ()
@@ -258,7 +259,7 @@ class _InPart(Operator):
     def apply(self, state: State, run: Run) -> State:
         share = 100 * self.documents / max(self.every, 1)
         run.note(
-            f"{IN_PART} {self.documents:,} of {self.every:,} documents ({share:.0f} %); the others do not answer now"
+            f"{IN_PART} {self.documents:,} of {self.every:,} documents ({share:.0f} %); other shards do not answer"
         )
         return state
 

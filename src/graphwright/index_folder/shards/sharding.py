@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from graphwright.build.creation import create_index
 from graphwright.build.operation import Operation
@@ -57,9 +58,7 @@ def shard_index(
         if index.imported is not None or index._store.setting("graph") is not None:
             raise OptionError(f"{source} has an imported graph, which cannot be divided; use an index of documents.")
         if edits := index.edits():
-            raise OptionError(
-                f"{source} has {counted(len(edits), 'edit')} by hand, which shards cannot have; undo them."
-            )
+            raise OptionError(f"{source} has {counted(len(edits), 'edit')} by hand, which shards cannot have.")
         if not index.documents:
             raise DataError(f"{source} holds no documents to divide. Add some: graphwright index PATH --into {source}")
         settings, schema, gate, origin = index.settings, index.extraction_schema, index.gate, index.path
@@ -71,9 +70,10 @@ def shard_index(
         with writer_lock(origin):  # so that all shards are of the same documents
             build = partial(_build, origin, draft, shards, given)
             engine.map(build, range(shards)) if engine is not None else _each(build, shards, progress)
-        united = create_index(draft / UNITED, given, settings, schema=schema, **{COUNT: str(shards), GATE: repr(gate)})
+        more: Any = {COUNT: str(shards), GATE: repr(gate)}
+        united = create_index(draft / UNITED, given, settings, schema=schema, **more)
         _copy_written(origin, united.path)
-        holders = LocalShards([Holder(draft / SHARD.format(n), {"encoder": given}) for n in range(shards)])
+        holders = LocalShards([Holder(draft / SHARD.format(n), given) for n in range(shards)])
         with closing(holders), closing(Store(united.store)) as store:
             unite(holders, united, store, encoder_of(EMBEDDED if given is None else given), progress)
         os.replace(draft, folder)

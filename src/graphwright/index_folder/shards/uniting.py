@@ -143,7 +143,8 @@ def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[Ints, dic
     at[rank] = used
     row_of = np.append(rank[number], -1)[np.asarray(space.row_of)].astype(np.int32)
     beside, sums = HalfArray.of(np.asarray(rows.new)), VectorRows(rows.base, rows.new, at, rows.sums).fingerprints()
-    for part, array in {"rows": row_of, "keys": rows.keys[at], "beside": beside.bits}.items():
+    parts: dict[str, NDArray[Any]] = {"rows": row_of, "keys": rows.keys[at], "beside": np.asarray(beside.bits)}
+    for part, array in parts.items():
         save_array(array, folder / f"{name}.{part}.npy")
     checksum = vectors_checksum(sums, row_of, rows.shape[1])
     return at, {"dimension": rows.shape[1], "checksum": checksum}
@@ -154,7 +155,12 @@ def _write_words(folder: Path, parts: Sequence[ShardColumns], chunk_at: Ints) ->
     frequencies = np.zeros(len(words), np.int64)
     np.add.at(frequencies, rank, np.concatenate([part.frequencies for part in parts]))
     lengths = np.concatenate([part.lengths for part in parts])[chunk_at]
-    arrays = {"words": words.data, "borders": words.offsets, "indptr": row_pointers(frequencies), "lengths": lengths}
+    arrays: dict[str, NDArray[Any]] = {
+        "words": words.data,
+        "borders": words.offsets,
+        "indptr": row_pointers(frequencies),
+        "lengths": lengths,
+    }
     for name, array in arrays.items():
         save_array(array, folder / f"words.{name}.npy")
 
@@ -210,7 +216,7 @@ def living(snapshot: Snapshot, lost: frozenset[int]) -> Snapshot:
         for name in ("heads", "tails", "relation", "edge_text")
         if (own := getattr(columns, name)) is not None
     }
-    texts = {
+    texts: dict[str, Any] = {
         name: SpreadTexts(replace(column.spread, lost=lost), name, column.rest)
         for name in _COLUMNS
         if isinstance(column := getattr(columns, name), SpreadTexts)
@@ -220,7 +226,7 @@ def living(snapshot: Snapshot, lost: frozenset[int]) -> Snapshot:
     part = replace(columns, **parts, **texts, records=records, node_chunks=node_chunks, edge_chunks=sources)
     sign = f"{columns.checksum[:8]}-without-{'-'.join(map(str, sorted(lost)))}"
     vars(part).update(name_order=columns.name_order, checksum=sign)
-    spaces = {
+    spaces: dict[str, Any] = {
         name: _living_space(space, lost, kept if name == "triples" else here, sign)
         for name in snapshot.about["spaces"]
         if (space := getattr(snapshot, name)) is not None
