@@ -105,6 +105,8 @@ class Spread:
         owner = np.searchsorted(self.borders, at, side="right") - 1
         parts = {n: np.flatnonzero(owner == n) for n in np.unique(owner).tolist()}
         own = {n: part for n, part in parts.items() if n < self.shards.count and n not in self.lost}
+        if not own:
+            return
         asked = {n: (self.revisions[n], *values, at[part] - self.borders[n]) for n, part in own.items()}
         for shard, result in self.shards.call(method, asked).items():
             yield parts[shard], result
@@ -198,6 +200,10 @@ class SpreadTexts(TextColumn):
     def take(self, ids: Iterable[int]) -> list[str]:
         """Return the texts at `ids`, in that order."""
         return list(self.gather([int(i) for i in ids]))
+
+    def fetch(self, ids: ArrayLike) -> None:
+        """Fetch the texts at `ids` together."""
+        self.gather(ids)
 
     def gather(self, ids: ArrayLike) -> TextColumn:
         """Return the texts at `ids` as a column; those that are not kept are fetched together."""
