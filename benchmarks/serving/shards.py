@@ -75,28 +75,27 @@ def main() -> None:
     source, encoder = options.data / "multihop" / "musique", WordTable()
     questions = [record.text for record in read_questions(source / "questions.jsonl")[: options.questions + 2]]
     rows: list[Record] = []
-    with scratch_folder() as scratch:
-        with Index.create(scratch / "one", encoder=encoder) as one:
-            _, built = elapsed(lambda: one.add(list(islice(varied_documents(options.data), options.passages))))
-            print(f"one index in {built:.0f} s", flush=True)
-            divide = lambda: shard_index(scratch / "one", scratch / "shards", options.shards, encoder=encoder)  # noqa: E731
-            _, divided = elapsed(divide)
-            print(f"shards in {divided:.0f} s", flush=True)
-            with ShardedIndex(f"ray://{scratch / 'shards'}", encoder=encoder) as many:
-                assert isinstance(many._shards, RayShards)
-                for method in options.methods:
-                    whole, parts = asked(one, questions, method), asked(many, questions, method, many._shards)
-                    same = [a == b for a, b in zip(whole["found"], parts["found"], strict=True)]
-                    rows.append(
-                        {
-                            "method": method,
-                            "same top 15": sum(same) / len(same),
-                            "work": parts["work"] / whole["work"],
-                            "p50, one index": whole["p50"],
-                            "p50": parts["p50"],
-                        }
-                    )
-                    print(rows[-1], flush=True)
+    with scratch_folder() as scratch, Index.create(scratch / "one", encoder=encoder) as one:
+        _, built = elapsed(lambda: one.add(list(islice(varied_documents(options.data), options.passages))))
+        print(f"one index in {built:.0f} s", flush=True)
+        divide = lambda: shard_index(scratch / "one", scratch / "shards", options.shards, encoder=encoder)  # noqa: E731
+        _, divided = elapsed(divide)
+        print(f"shards in {divided:.0f} s", flush=True)
+        with ShardedIndex(f"ray://{scratch / 'shards'}", encoder=encoder) as many:
+            assert isinstance(many._shards, RayShards)
+            for method in options.methods:
+                whole, parts = asked(one, questions, method), asked(many, questions, method, many._shards)
+                same = [a == b for a, b in zip(whole["found"], parts["found"], strict=True)]
+                rows.append(
+                    {
+                        "method": method,
+                        "same top 15": sum(same) / len(same),
+                        "work": parts["work"] / whole["work"],
+                        "p50, one index": whole["p50"],
+                        "p50": parts["p50"],
+                    }
+                )
+                print(rows[-1], flush=True)
     head = ["method", "same top 15", "work", "p50, one index", "p50"]
     lines = [
         [row["method"], f"{row['same top 15']:.3f}", f"{row['work']:.2f}", f"{row[head[3]]:.0f}", f"{row['p50']:.0f}"]
