@@ -360,10 +360,9 @@ class _SpreadReader(SnapshotReader):
 def folder_of(path: str | Path) -> Path:
     """Return the folder of an address: `ray://shards`, `ray:///data/shards`, or either as a Path, with a slash less."""
     text = str(path).removeprefix("ray:")
-    for found in (Path(text.removeprefix("//")), Path(text.removeprefix("/"))):
-        if (found / UNITED).is_dir():
-            return found.resolve()
-    return Path(text.removeprefix("//")).resolve()
+    given = Path(text.removeprefix("//" if text.startswith("//") else "/"))
+    found = next((each for each in (given, Path("/") / given) if (each / UNITED).is_dir()), given)
+    return found.resolve()
 
 
 def _joined(parts: Sequence[Changes], usage: Usage | None) -> Changes:
