@@ -349,6 +349,10 @@ class FarArray(HalfArray):
         """Return the dot product of some rows with `query`, as `products` does."""
         raise NotImplementedError
 
+    def cosines(self, rows: Positions, query: Singles) -> NDArray[np.float64]:
+        """Return the cosine of some rows with `query`, 0 for a zero row."""
+        raise NotImplementedError
+
     def distances(self, direction: NDArray[np.float64]) -> Positions:
         """Return the cost of each row, as `bubble_kernels.distances` does."""
         raise NotImplementedError

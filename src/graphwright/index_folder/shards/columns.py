@@ -6,7 +6,7 @@ counts of the shards and the frequencies of all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, overload
 
@@ -20,6 +20,7 @@ from graphwright.kernels.blocks import FarArray, HalfArray, products
 from graphwright.kernels.bubble import distances_of
 from graphwright.models.protocols import Floats
 from graphwright.search.bm25_postings import WordIndex
+from graphwright.search.vector_index import row_cosines
 
 _KEPT_TEXTS = 10_000  # that a column keeps once they are fetched
 _KEPT_WORDS = 200  # whose entries are kept
@@ -127,14 +128,9 @@ class SpreadVectors(FarArray):
 
     def __getitem__(self, rows: Any) -> Floats:
         wanted = np.arange(len(self))[rows]
-        flat = np.atleast_1d(wanted)
-        result = np.zeros((len(flat), self.shape[1]), np.float32)
-        for at, part in self.spread.some(flat, "vectors", self.space):
-            result[at] = part
-        here, row = self.spread.beside(flat)
-        if len(here):
-            result[here] = self.beside[row]
-        return result.reshape((*np.shape(wanted), self.shape[1]))
+        flat = np.zeros((wanted.size, self.shape[1]), np.float32)
+        self._some(wanted.reshape(-1), flat, self.beside.__getitem__, "vectors")
+        return flat.reshape((*wanted.shape, self.shape[1]))
 
     def __matmul__(self, other: Floats) -> Floats:
         beside = self.beside @ other if len(self.beside) else np.zeros((0, *np.shape(other)[1:]), np.float32)
@@ -142,12 +138,24 @@ class SpreadVectors(FarArray):
 
     def products(self, rows: Ints, query: Floats) -> Floats:  # type: ignore[override]
         """Return the dot product of some rows with `query`."""
-        wanted, result = np.asarray(rows, np.int64), np.zeros(len(rows), np.float32)
-        for at, part in self.spread.some(wanted, "products_of", self.space, query):
+        result = np.zeros(len(rows), np.float32)
+        return self._some(rows, result, lambda own: products(self.beside, own, query), "products_of", query)
+
+    def cosines(self, rows: Ints, query: Floats) -> NDArray[np.float64]:
+        """Return the cosine of some rows with `query`."""
+        result = np.zeros(len(rows))
+        return self._some(rows, result, lambda own: row_cosines(self.beside, own, query), "cosines", query)
+
+    def _some(
+        self, rows: Ints, result: NDArray[Any], beside: Callable[[Ints], NDArray[Any]], method: str, *values: Any
+    ) -> NDArray[Any]:
+        """Fill in what the shards give for rows, and `beside` for rows that no shard has."""
+        wanted = np.asarray(rows, np.int64)
+        for at, part in self.spread.some(wanted, method, self.space, *values):
             result[at] = part
-        here, row = self.spread.beside(wanted)
+        here, own = self.spread.beside(wanted)
         if len(here):
-            result[here] = products(self.beside, row, query)
+            result[here] = beside(own)
         return result
 
     def lengths(self) -> Floats:

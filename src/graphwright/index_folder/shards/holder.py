@@ -19,6 +19,7 @@ from graphwright.kernels.blocks import products
 from graphwright.kernels.bubble import distances_of
 from graphwright.models.protocols import Floats
 from graphwright.search.snapshot import Snapshot
+from graphwright.search.vector_index import row_cosines
 from graphwright.search.vector_pages import Keys, Sums
 from graphwright.store.changes import Changes
 from graphwright.store.chunk_columns import ChunkColumns, PerChunk
@@ -91,6 +92,10 @@ class Holder:
     def products_of(self, revision: int, space: str, query: Floats, rows: Ints) -> Floats:
         """Return the products of some rows with a vector."""
         return products(self._vectors(revision, space), rows, query)
+
+    def cosines(self, revision: int, space: str, query: Floats, rows: Ints) -> NDArray[np.float64]:
+        """Return the cosines of some rows with a vector."""
+        return row_cosines(self._vectors(revision, space), rows, query)
 
     def vectors(self, revision: int, space: str, rows: Ints) -> Floats:
         """Return the vectors of rows."""

@@ -47,8 +47,9 @@ class RayShards:
     def call(self, method: str, values: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
         """Call a method of some actors, all at once. Raises the error of one, or ShardLost."""
         asked = {shard: getattr(self._actors[shard], method).remote(*given) for shard, given in values.items()}
-        if asked and method not in _LONG:
-            self._ray.wait(list(asked.values()), num_returns=len(asked), timeout=_REPLY)
+        with suppress(self._ray.exceptions.RayError):  # those that fail are told apart below
+            replies = self._ray.get(list(asked.values()), timeout=None if method in _LONG else _REPLY)
+            return dict(zip(asked, replies, strict=True))
         wait = None if method in _LONG else 0.1
         return {shard: self._result(shard, reply, wait) for shard, reply in asked.items()}
 
