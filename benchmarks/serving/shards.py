@@ -42,7 +42,7 @@ def ranking(index: Index, question: str, method: str) -> list[tuple[str, float]]
 
 def worked(shards: RayShards | None) -> float:
     """Return the processor time of this process, and of the actors."""
-    actors = [] if shards is None else shards._actors
+    actors = [] if shards is None else shards.holders
     times: list[float] = (
         []
         if shards is None

@@ -127,7 +127,7 @@ def test_shards_answer_while_a_node_is_killed_and_again_in_full(
 
     with ShardedIndex(f"ray://{tmp_path / 'shards'}", encoder=HashEncoder()) as index:
         assert ask() == (wanted, False)
-        holders = [holder.__ray_call__.remote(node_of) for holder in index._shards._actors]
+        holders = [holder.__ray_call__.remote(node_of) for holder in index._shards.holders]
         killed = next(node for node in ray.get(holders) if node in nodes)
         asked: list[tuple[float, bool]] = []
         stop = threading.Event()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from graphwright import Index
 from graphwright.errors import DataError, OptionError, StoreError
-from graphwright.index_folder.shards.columns import LocalShards, ShardLost
+from graphwright.index_folder.shards.columns import ShardLost, Shards
 from graphwright.index_folder.shards.holder import Holder, shard_of
 from graphwright.index_folder.shards.sharded_index import SHARD, ShardedIndex
 from graphwright.index_folder.shards.sharding import shard_index
@@ -38,11 +37,12 @@ def documents(first: int, last: int) -> list[dict[str, Any]]:
     return result
 
 
-@dataclass(frozen=True)
-class Killable(LocalShards):
+class Killable(Shards):
     """Holders of which some do not answer."""
 
-    dead: set[int] = field(default_factory=set)
+    def __init__(self, holders: Sequence[Holder]) -> None:
+        super().__init__(holders)
+        self.dead: set[int] = set()
 
     def call(self, method: str, values: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
         for shard in self.dead & set(values):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,40 +34,26 @@ class ShardLost(GraphwrightError):
         self.shard = shard
 
 
-class Shards(Protocol):
-    """The holders of all shards."""
+class Shards:
+    """The holders of all shards, here in this process."""
 
-    @property
-    def count(self) -> int:
-        """The number of shards."""
-        ...
+    def __init__(self, holders: Sequence[Any]) -> None:
+        self.holders, self.count = holders, len(holders)
 
     def call(self, method: str, values: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
-        """Call a method of some holders, all at once, with the values of each; raise the error of one, or ShardLost."""
-        ...
+        """Call a method of some holders, all at once, with the values of each; raises one's error, or ShardLost."""
+        return {shard: getattr(self.holders[shard], method)(*given) for shard, given in values.items()}
+
+    def every(self, method: str, *values: Any) -> list[Any]:
+        """Call a method of all holders, and return what each gives."""
+        return list(self.call(method, dict.fromkeys(range(self.count), values)).values())
+
+    def answers(self, shard: int) -> bool:
+        """Return whether a shard that was lost answers again; does not wait."""
+        return True
 
     def close(self) -> None:
         """Release the holders."""
-        ...
-
-
-@dataclass(frozen=True)
-class LocalShards:
-    """Holders in this process."""
-
-    holders: Sequence[Any]
-
-    @property
-    def count(self) -> int:
-        """The number of shards."""
-        return len(self.holders)
-
-    def call(self, method: str, values: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
-        """Call a method of some holders, one after the other."""
-        return {shard: getattr(self.holders[shard], method)(*given) for shard, given in values.items()}
-
-    def close(self) -> None:
-        """Close the holders."""
         for holder in self.holders:
             holder.close()
 
@@ -189,11 +175,7 @@ class SpreadTexts(TextColumn):
     def __len__(self) -> int:
         return len(self.rest)
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
+    def __getitem__(self, at: int | slice) -> Any:
         if isinstance(at, slice):
             return self._decoded(*at.indices(len(self)))
         return self.gather([range(len(self))[at]])[0]

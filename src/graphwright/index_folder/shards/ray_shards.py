@@ -11,7 +11,7 @@ from typing import Any
 from graphwright.engines import EngineError, connected_ray
 from graphwright.errors import GraphwrightError
 from graphwright.index_folder.index import GivenEncoder
-from graphwright.index_folder.shards.columns import ShardLost
+from graphwright.index_folder.shards.columns import ShardLost, Shards
 from graphwright.index_folder.shards.holder import Holder
 
 _REPLY = 5.0  # seconds for a reply to a question's call
@@ -20,16 +20,16 @@ _LONG = ("change", "columns", "stored")  # calls that may take as long as they n
 _CALLS = 8  # of one actor at a time
 
 
-class RayShards:
+class RayShards(Shards):
     """An actor for each shard folder, on nodes that all reach the folders. A local Ray is started if there is none."""
 
     def __init__(self, folders: Sequence[Path], encoder: GivenEncoder) -> None:
         """Start the actors, or share those of this process. Ray is that of RAY_ADDRESS. Raises EngineError."""
+        self.holders: list[Any] = []
         self.count = len(folders)
         cpus = max(os.cpu_count() or 1, self.count)
         self._ray, self._owner = connected_ray(os.environ.get("RAY_ADDRESS"), cpus, "An index at ray://")
         self._pings: dict[int, Any] = {}
-        self._actors: list[Any] = []
         self._own: list[Any] = []
         if (free := int(self._ray.cluster_resources().get("CPU", 0))) < self.count:
             self.close()
@@ -37,16 +37,16 @@ class RayShards:
         kind = self._ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=_CALLS, scheduling_strategy="SPREAD")
         for folder in folders:
             try:
-                self._actors.append(self._ray.get_actor(str(folder)))
+                self.holders.append(self._ray.get_actor(str(folder)))
             except ValueError:  # Ray has none of this name
                 self._own.append(kind(Holder).options(name=str(folder)).remote(str(folder), encoder))
-                self._actors.append(self._own[-1])
-        started = [holder.revision.remote() for holder in self._actors]
+                self.holders.append(self._own[-1])
+        started = [holder.revision.remote() for holder in self.holders]
         self._ray.wait(started, num_returns=self.count, timeout=_START)
 
     def call(self, method: str, values: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
         """Call a method of some actors, all at once. Raises the error of one, or ShardLost."""
-        asked = {shard: getattr(self._actors[shard], method).remote(*given) for shard, given in values.items()}
+        asked = {shard: getattr(self.holders[shard], method).remote(*given) for shard, given in values.items()}
         with suppress(self._ray.exceptions.RayError):  # those that fail are told apart below
             replies = self._ray.get(list(asked.values()), timeout=None if method in _LONG else _REPLY)
             return dict(zip(asked, replies, strict=True))
@@ -67,7 +67,7 @@ class RayShards:
     def answers(self, shard: int) -> bool:
         """Return whether a shard that was lost answers again; does not wait."""
         if shard not in self._pings:
-            self._pings[shard] = self._actors[shard].revision.remote()
+            self._pings[shard] = self.holders[shard].revision.remote()
         if not self._ray.wait([self._pings[shard]], timeout=0)[0]:
             return False
         ping = self._pings.pop(shard)

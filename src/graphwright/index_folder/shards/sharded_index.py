@@ -189,10 +189,7 @@ class ShardedIndex(Index):
 
     def _asked(self, ask: Callable[[], Result]) -> Result:
         """Ask all shards that answer; of one that is lost meanwhile, the others are asked again."""
-        answers = getattr(self._shards, "answers", None)
-        for shard in sorted(self._lost):
-            if answers is not None and answers(shard):
-                self._lost.discard(shard)
+        self._lost.difference_update([shard for shard in self._lost if self._shards.answers(shard)])
         while True:
             try:
                 return ask()
@@ -219,8 +216,8 @@ class ShardedIndex(Index):
 
     def _change(self, calls: Mapping[int, Sequence[Any]], usage: Usage | None, progress: Progress) -> Changes:
         """Change shards, all at once, and unite their graphs; raises an error before anything if one is lost."""
-        every = self._shards.call("revision", dict.fromkeys(range(self._shards.count), ()))  # raises ShardLost
-        self._lost.difference_update(every)
+        self._shards.every("revision")  # raises ShardLost
+        self._lost.clear()
         extractor = self._given["extractor"]
         parts = self._shards.call("change", {shard: (*call, extractor) for shard, call in calls.items()})
         self._unite(progress)
@@ -228,8 +225,7 @@ class ShardedIndex(Index):
         return replace(changes, texts=dict(self._reader.snapshot().about["texts"]))
 
     def _unite_changed(self) -> None:
-        revisions = self._shards.call("revision", dict.fromkeys(range(self._shards.count), ()))
-        if self._reader.snapshot().about["revisions"] != [revision for _, revision in sorted(revisions.items())]:
+        if self._reader.snapshot().about["revisions"] != self._shards.every("revision"):
             with writer_lock(self._layout.path):
                 self._unite(None)
 

@@ -18,7 +18,7 @@ from graphwright.errors import DataError, OptionError, StoreError, counted
 from graphwright.extract.extractors import extractor_of
 from graphwright.index_folder.index import GivenEncoder, Index
 from graphwright.index_folder.reading import GATE
-from graphwright.index_folder.shards.columns import LocalShards
+from graphwright.index_folder.shards.columns import Shards
 from graphwright.index_folder.shards.holder import Holder, shard_of
 from graphwright.index_folder.shards.sharded_index import COUNT, SHARD, UNITED
 from graphwright.index_folder.shards.uniting import unite
@@ -73,7 +73,7 @@ def shard_index(
         more: Any = {COUNT: str(shards), GATE: repr(gate)}
         united = create_index(draft / UNITED, given, settings, schema=schema, **more)
         _copy_written(origin, united.path)
-        holders = LocalShards([Holder(draft / SHARD.format(n), given) for n in range(shards)])
+        holders = Shards([Holder(draft / SHARD.format(n), given) for n in range(shards)])
         with closing(holders), closing(Store(united.store)) as store:
             unite(holders, united, store, encoder_of(EMBEDDED if given is None else given), progress)
         os.replace(draft, folder)

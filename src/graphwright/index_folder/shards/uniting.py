@@ -50,7 +50,7 @@ def unite(
     A text that has a vector in no shard is encoded, such as the spelling of a name that is the most frequent only in
     all shards together. `store`: the settings.
     """
-    parts: list[ShardColumns] = [part for _, part in sorted(shards.call("columns", _each(shards)).items())]
+    parts: list[ShardColumns] = shards.every("columns")
     joined = ChunkColumns.joined([part.chunks for part in parts])
     chunks, chunk_at = joined.ordered()
     del joined
@@ -72,10 +72,6 @@ def unite(
         )
         layout.publish(revision, lambda folder: _write(folder, snapshot, parts, chunk_at))
         store.set("revision", str(revision))
-
-
-def _each(shards: Shards, *values: Any) -> dict[int, Sequence[Any]]:
-    return dict.fromkeys(range(shards.count), values)
 
 
 def _known(shards: Shards, parts: Sequence[ShardColumns], encoder: NamedEncoder) -> Snapshot:
