@@ -32,6 +32,10 @@ def shard_of(document: str, shards: int) -> int:
     return zlib.crc32(document.encode("utf-8", "surrogatepass")) % shards
 
 
+class ShardChanged(StoreError):
+    """A shard has no snapshot any more that the graph over all shards refers to, after an interrupted change."""
+
+
 class ShardColumns(NamedTuple):
     """What the graph over all shards is made of, as of the shard's `revision`.
 
@@ -144,7 +148,7 @@ class Holder:
 
     def _snapshot(self, revision: int) -> Snapshot:
         if revision not in self._opened and self.revision() != revision:
-            raise StoreError(
+            raise ShardChanged(
                 f"{self._index.path} has no snapshot of revision {revision}: it was changed without the other shards. "
                 f"Open the index of all shards again, which unites them."
             )

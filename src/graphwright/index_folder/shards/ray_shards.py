@@ -12,7 +12,7 @@ from graphwright.engines import EngineError, connected_ray
 from graphwright.errors import GraphwrightError
 from graphwright.index_folder.index import GivenEncoder
 from graphwright.index_folder.shards.columns import ShardLost, Shards
-from graphwright.index_folder.shards.holder import Holder
+from graphwright.index_folder.shards.holder import Holder, ShardChanged
 
 _REPLY = 5.0  # seconds for a reply to a question's call
 _START = 60.0  # seconds for all actors to open their shards
@@ -58,6 +58,8 @@ class RayShards(Shards):
             return self._ray.get(reply, timeout=seconds)
         except self._ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None)
+            if isinstance(cause, ShardChanged):
+                raise ShardLost(shard, str(cause)) from None
             if isinstance(cause, GraphwrightError):
                 raise cause from None
             if isinstance(error, self._ray.exceptions.RayTaskError):

@@ -189,7 +189,7 @@ class ShardedIndex(Index):
 
     def _asked(self, ask: Callable[[], Result]) -> Result:
         """Ask all shards that answer; of one that is lost meanwhile, the others are asked again."""
-        self._lost.difference_update([shard for shard in self._lost if self._shards.answers(shard)])
+        self._lost.difference_update([shard for shard in tuple(self._lost) if self._shards.answers(shard)])
         while True:
             try:
                 return ask()
