@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -76,6 +76,7 @@ class ShardedIndex(Index):
             shards = RayShards([folder / SHARD.format(number) for number in range(count)], encoder)
         self._shards: Shards = shards
         self._lost: set[int] = set()
+        self._in_batch = False
         try:
             super().__init__(united, encoder=encoder, extractor=extractor, follow=follow)
             self.path = Path(f"ray:/{folder}")
@@ -176,6 +177,17 @@ class ShardedIndex(Index):
                 parts.setdefault(self._shard_of(id), []).append(id)
             return self._change({shard: ("remove", part, {}) for shard, part in parts.items()}, usage, recorder)
 
+    @contextmanager
+    def batch(self, progress: Progress | None = None) -> Iterator[None]:
+        """Make the graph of the changes of the block once, at its end; see `Index.batch`."""
+        with self._changing(progress) as recorder:
+            self._in_batch = True
+            try:
+                yield
+            finally:
+                self._in_batch = False
+                self._unite(recorder)
+
     def close(self) -> None:
         """Close the index, and end the holders of its shards."""
         super().close()
@@ -207,7 +219,7 @@ class ShardedIndex(Index):
         self._check_open()
         if engine is not None:
             raise OptionError(f"{self.path} extracts and encodes in its shards; leave the engine out.")
-        with writer_lock(self._layout.path):
+        with nullcontext() if self._in_batch else writer_lock(self._layout.path):
             recorder = Recorder(self._layout.progress, progress)
             try:
                 yield recorder
@@ -220,7 +232,8 @@ class ShardedIndex(Index):
         self._lost.clear()
         extractor = self._given["extractor"]
         parts = self._shards.call("change", {shard: (*call, extractor) for shard, call in calls.items()})
-        self._unite(progress)
+        if not self._in_batch:
+            self._unite(progress)
         changes = _joined([part for _, part in sorted(parts.items())], usage)
         return replace(changes, texts=dict(self._reader.snapshot().about["texts"]))
 
@@ -239,7 +252,7 @@ class ShardedIndex(Index):
             f"that it was made of, or in a shard, before they are divided again: graphwright shard --help"
         )
 
-    _write = _writer = batch = verify = sync_graph = _refused
+    _write = _writer = verify = sync_graph = _refused
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Index.open, self.path, **self._given), ()
