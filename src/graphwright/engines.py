@@ -159,7 +159,7 @@ def connected_ray(address: str | None, cpus: int | None, user: str) -> tuple[Any
         return ray, False
     started: dict[str, Any] = {} if address else {"include_dashboard": False, "num_cpus": cpus}
     with _errors(f"Ray cannot be reached at {address}" if address else "Ray cannot be started"):
-        ray.init(address=address, log_to_driver=False, logging_level="error", **started)
+        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **started)
     return ray, True
 
 
