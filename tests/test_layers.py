@@ -142,8 +142,10 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "it shows items and paths": (
             "graph.export:format_of graph.export:write graph.walks:shown_path "
-            "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NO_VECTORS operators.run:NOT_FOLLOWED"
+            "graph.walks:edge_label operators.run:CUT_SHORT operators.run:IN_PART operators.run:NO_VECTORS "
+            "operators.run:NOT_FOLLOWED"
         ),
+        "it divides an index into shards": "index_folder.shards.sharding:shard_index",
         "it lists and copies prompts": (
             "prompts.templates:Prompts prompts.templates:packaged prompts.templates:prompts_of_index"
         ),

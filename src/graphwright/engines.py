@@ -119,15 +119,7 @@ class RayEngine:
         statistics are on. Raises EngineError if Ray cannot be reached.
         """
         self._workers = _checked(workers)
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        check_installed("ray", "ray", "The engine ray, here and on every node,")
-        self._ray: Any = importlib.import_module("ray")
-        self._owner = not self._ray.is_initialized()
-        if self._owner:
-            started: dict[str, Any] = {} if address else {"include_dashboard": False, "num_cpus": self._workers}
-            with _errors(f"Ray cannot be reached at {address}" if address else "Ray cannot be started"):
-                self._ray.init(address=address, log_to_driver=False, logging_level="error", **started)
+        self._ray, self._owner = connected_ray(address, self._workers, "The engine ray")
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Return the result of each item, in order. Raises the errors of the function, and EngineError."""
@@ -152,6 +144,23 @@ class RayEngine:
         if self._owner:
             with suppress(Exception):
                 self._ray.shutdown()
+
+
+def connected_ray(address: str | None, cpus: int | None, user: str) -> tuple[Any, bool]:
+    """Return the module ray, connected, and whether this has connected it; see `RayEngine` for the address.
+
+    `cpus`: of a Ray that is started here. `user`: what needs it. Raises EngineError if it cannot be reached.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    check_installed("ray", "ray", f"{user}, here and on every node,")
+    ray = importlib.import_module("ray")
+    if ray.is_initialized():
+        return ray, False
+    started: dict[str, Any] = {} if address else {"include_dashboard": False, "num_cpus": cpus}
+    with _errors(f"Ray cannot be reached at {address}" if address else "Ray cannot be started"):
+        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **started)
+    return ray, True
 
 
 def engine_of(name: str, address: str | None = None, workers: int | None = None) -> Engine:

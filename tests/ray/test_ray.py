@@ -1,4 +1,4 @@
-"""A cluster of three nodes of Ray, one of which is killed in the middle: the index equals that of one process.
+"""Clusters of nodes of Ray, one of which is killed: an index equals that of one process, and shards go on answering.
 
 Ray is tested in an environment of its own: pip install -e ".[ray]" pytest, then
 pytest -c tests/adapters/pytest.ini tests/ray/test_ray.py
@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,10 @@ from ray.cluster_utils import Cluster  # noqa: E402
 from graphwright import Index  # noqa: E402
 from graphwright.engines import RayEngine  # noqa: E402
 from graphwright.errors import DataError  # noqa: E402
+from graphwright.index_folder.shards.sharded_index import ShardedIndex  # noqa: E402
+from graphwright.index_folder.shards.sharding import shard_index  # noqa: E402
 from graphwright.models.fake import HashEncoder  # noqa: E402
+from graphwright.operators.run import IN_PART  # noqa: E402
 from ray import cloudpickle  # noqa: E402
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # which workers cannot import
@@ -98,3 +102,58 @@ def test_ray_index_equals_local_index_after_killed_node(cluster: Cluster, tmp_pa
     with pytest.raises(DataError, match="is refused"):
         engine.map(refuse, [7])
     engine.close()
+
+
+def test_shards_answer_while_a_node_is_killed_and_again_in_full(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    nodes = {node.node_id: node for node in [cluster.add_node(num_cpus=1) for _ in range(3)]}
+    cluster.wait_for_nodes()
+    documents = [
+        {"id": f"d{n}", "title": f"Lothair {n}", "text": f"Lothair {n} married Bertha {n % 7} in Pruem {n % 11}."}
+        for n in range(60)
+    ]
+    question = "Whom did Lothair 5 marry?"
+    with Index.create(tmp_path / "one", encoder=HashEncoder()) as one:
+        one.add(documents)
+        shard_index(one.path, tmp_path / "shards", 3, encoder=HashEncoder())
+        wanted = [(p.id, p.score) for p in one.retrieve(question).passages or ()]
+
+    def ask() -> tuple[list[tuple[str, float]], bool]:
+        state = index.retrieve(question)
+        in_part = any(note.startswith(IN_PART) for step in state.trace for note in step.notes)
+        return [(p.id, p.score) for p in state.passages or ()], in_part
+
+    with ShardedIndex(f"ray://{tmp_path / 'shards'}", encoder=HashEncoder()) as index:
+        assert ask() == (wanted, False)
+        holders = [holder.__ray_call__.remote(node_of) for holder in index._shards.holders]
+        killed = next(node for node in ray.get(holders) if node in nodes)
+        asked: list[tuple[float, bool]] = []
+        stop = threading.Event()
+
+        def load() -> None:
+            while not stop.is_set():
+                begun = time.monotonic()
+                in_part = ask()[1]
+                asked.append((time.monotonic() - begun, in_part))
+
+        with ThreadPoolExecutor(2) as pool:
+            loads = [pool.submit(load) for _ in range(2)]
+            cluster.remove_node(nodes[killed], allow_graceful=False)
+            until = time.monotonic() + 120
+            while time.monotonic() < until and not (asked and asked[-1][1]):
+                time.sleep(0.1)
+            while time.monotonic() < until and asked[-1][1]:
+                time.sleep(0.5)
+            stop.set()
+            for each in loads:
+                each.result()  # no question has failed
+        assert any(in_part for _, in_part in asked) and max(seconds for seconds, _ in asked) < 30
+        assert ask() == (wanted, False)
+        assert index.add([{"id": "new", "text": "Lothair 99 died in Metz."}]).added == ["new"]
+        assert index.retrieve("Where did Lothair 99 die?").passages[0].document == "new"
+
+
+def node_of(_: object) -> str:
+    return ray.get_runtime_context().get_node_id()

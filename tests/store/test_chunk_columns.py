@@ -90,3 +90,27 @@ def test_searched_topics_have_several_words() -> None:
 
     assert phrases("Iron Mountain (Styria)") == b"iron mountain styria\0iron mountain\0"
     assert phrases("Graz") == b"" and phrases("Of The") == b""
+
+
+def test_ordered_columns_are_those_of_documents_in_order() -> None:
+    def row(document: str, ordinal: int) -> tuple[object, ...]:
+        text = f"Bertha {document} met Hugo {ordinal} in Graz."
+        extraction = LexicalExtractor().extract([Excerpt("t", "t", text)])[0]
+        content = ChunkRecord.of("t", text, extraction).content(text.encode())
+        first = (terminate(["b"]), b"", b"") if not ordinal else (b"", b"", b"")
+        return document, f"title {document}", *first, ordinal, ordinal * 9, ordinal * 9 + 5, "", content
+
+    empty = ("bb", "", b"", b"", b"", None, None, None, None, None)
+    parts = {name: [row(name, n) for n in range(count)] for name, count in {"c": 2, "a": 3, "b": 1}.items()}
+    columns, chunk = ChunkColumns.of([*parts["c"], *parts["a"], empty, *parts["b"]]).ordered()
+    wanted = ChunkColumns.of([*parts["a"], *parts["b"], empty, *parts["c"]])
+    assert chunk.tolist() == [2, 3, 4, 5, 0, 1]
+    for name in ("ids", "document_titles", "links", "text", "headings"):
+        assert list(getattr(columns, name)) == list(getattr(wanted, name)), name
+    for name in ("chunk_counts", "ordinal", "start", "end", "has_topic"):
+        assert getattr(columns, name).tolist() == getattr(wanted, name).tolist(), name
+    for name, (values, indptr) in wanted.fields.items():
+        assert (
+            list(columns.fields[name].values) == list(values)
+            and columns.fields[name].indptr.tolist() == indptr.tolist()
+        )

@@ -69,9 +69,9 @@ class Publication:
         known = self._current() if "vectors" in settings.resolve else None
         return idle_edits(store.columns(), settings, self._operation.vectors, known, **self._made_from())
 
-    def rebuild(self) -> None:
-        """Build the snapshot again from the rows of the store alone, and publish it."""
-        self._publish(self._build(None))
+    def rebuild(self, known: Snapshot | None = None) -> None:
+        """Build the snapshot from the rows of the store, and perhaps the vectors of a snapshot, and publish it."""
+        self._publish(self._build(known))
 
     def replace(self, change: Callable[[], None], graph: Snapshot | None = None) -> None:
         """Change the store and publish a snapshot of it, both or neither: readers see the old one until the end.

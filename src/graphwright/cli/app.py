@@ -45,7 +45,7 @@ from graphwright.cli.questions import QuestionCommand
 from graphwright.cli.schema import schema
 from graphwright.cli.serve import keys, mcp, serve
 from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, report, say
-from graphwright.cli.transfer import import_, pull, push
+from graphwright.cli.transfer import import_, pull, push, shard
 from graphwright.cli.watching import watch
 from graphwright.errors import OptionError, counted
 
@@ -336,7 +336,7 @@ def demo(folder: Annotated[Path | None, "Folder to keep the index in (default: t
     run_demo(folder)
 
 
-for _other in (evaluate, push, pull, serve, mcp):
+for _other in (evaluate, push, pull, shard, serve, mcp):
     app.command()(_other)
 for _name, _group in {"edit": edit, "schema": schema, "keys": keys, "feedback": feedback, "train": train}.items():
     app.add_typer(_group, name=_name)

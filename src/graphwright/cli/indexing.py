@@ -95,6 +95,10 @@ def opened_index(
     schema: extract.Schema | None = None,
 ) -> Iterator[graphwright.Index]:
     """Yield an index. Create it if it is missing; delete it again if nothing could be added."""
+    if str(into).startswith("ray:/"):
+        with graphwright.Index.open(into, extractor=extractor) as opened:
+            yield opened
+        return
     store.check_unwritten(into)  # first, because the rest loads slowly while another process computes
 
     created, keep_folder = not (into / "index.sqlite").exists(), into.is_dir()

@@ -1,4 +1,4 @@
-"""Commands that bring an index from elsewhere or send it there: import, push and pull."""
+"""Commands that bring an index from elsewhere, send it there or divide it: import, push, pull and shard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 import graphwright
 from graphwright import data, remote
 from graphwright.cli.indexing_output import show_graph, show_source
-from graphwright.cli.options import AsJson, DatabaseOptions, Encoder, TripleFileOptions, names_in
+from graphwright.cli.options import AsJson, DatabaseOptions, Encoder, EngineOptions, TripleFileOptions, names_in
 from graphwright.cli.terminal import note, print_json, progress, say
 from graphwright.errors import OptionError, counted
 
@@ -91,6 +91,26 @@ def _source(sources: list[str], triples: TripleFileOptions, options: DatabaseOpt
                 f"names the columns, import with --header."
             )
     return dumps
+
+
+def shard(
+    index: Annotated[Path, typer.Argument(metavar="DIR", help="Index folder.")],
+    into: Annotated[Path, "New folder for the shards."],
+    shards: Annotated[int, typer.Option(min=2, help="Number of shards.")],
+    *,
+    where: EngineOptions,
+) -> None:
+    """Divide an index into shards, which Ray holds on several machines.
+
+    Each shard is an index with the documents whose id's hash is its own. Nothing is extracted again. All commands that
+    ask take the address of the new folder, ray://FOLDER, as --index; so do index, sync and remove.
+    """
+    from graphwright.index_folder.shards.sharding import shard_index
+
+    with where.started() as engine, progress() as show:
+        shard_index(index, into, shards, engine=engine, progress=show)
+    say(f"divided {index} into {counted(shards, 'shard')} in {into}")
+    note(f'Next: graphwright ask "…" --index {shlex.quote(f"ray://{into}")}')
 
 
 _URL = "Address, as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or file:///FOLDER."

@@ -132,6 +132,9 @@ class TextColumn(Sequence[str]):
         listed = [int(i) for i in ids]
         return list(self.gather(listed)) if len(listed) > _MANY else [self[i] for i in listed]
 
+    def fetch(self, ids: ArrayLike) -> None:
+        """Fetch the strings at `ids` together, before they are read one by one, where they are kept elsewhere."""
+
     def gather(self, ids: ArrayLike) -> TextColumn:
         """Return the strings at `ids: int64[k]` as a column. Raises ValueError for an id that is no position."""
         return TextColumn(*kernels.gather(self.data, self.offsets, ids))

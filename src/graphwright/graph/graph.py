@@ -392,6 +392,13 @@ class Graph:
             return c.sentences[int(c.edge_text[edge])]
         return " ".join(self.triple(edge))
 
+    def fetch_texts(self, edges: ArrayLike) -> None:
+        """Fetch the texts of edges together, before they are read one by one, where they are kept elsewhere."""
+        c = self.columns
+        if c.edge_text is not None and c.sentences is not None:
+            rows = c.edge_text[np.asarray(edges, np.int64)]
+            c.sentences.fetch(rows[rows >= 0])
+
     def co_occurs(self, edge: int) -> bool:
         """Return whether an edge joins two names of a sentence without a predicate: only its text has a meaning."""
         c = self.columns

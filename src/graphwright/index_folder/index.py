@@ -16,7 +16,7 @@ from graphwright.extract.schema import NO_SCHEMA, Schema
 from graphwright.index_folder.asking import IndexAsking
 from graphwright.index_folder.editing import IndexEditing
 from graphwright.index_folder.snapshot_reader import SnapshotReader
-from graphwright.index_folder.writing import checked_path
+from graphwright.index_folder.writing import checked_path, is_address
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import EMBEDDED, encoder_of
@@ -47,6 +47,14 @@ class Index(IndexEditing, IndexAsking):
     ('graz', 0, 31)
     """
 
+    def __new__(cls, path: str | Path = "", **_: Any) -> Self:
+        """Return an object of the class for indexes in shards, which is a subclass, for an address `ray://FOLDER`."""
+        if cls is Index and is_address(path):
+            from graphwright.index_folder.shards.sharded_index import ShardedIndex
+
+            return object.__new__(ShardedIndex)  # type: ignore[return-value]
+        return object.__new__(cls)
+
     def __init__(
         self,
         path: str | Path,
@@ -65,7 +73,8 @@ class Index(IndexEditing, IndexAsking):
         mentions (default with the embedded encoder) or rules (default with others). `settings`: of a new index.
         `schema`: the types of entities and relations that extraction looks for, in a new index; later changes keep to
         it, and `reextract` replaces it. `follow`: whether the first query after a change opens the new snapshot;
-        otherwise queries use the opened one until `refresh`. Raises StoreError for a folder that cannot be used.
+        otherwise queries use the opened one until `refresh`. `path` may be the address `ray://FOLDER` of an index in
+        shards (docs/scale.md). Raises StoreError for a folder that cannot be used.
         """
         layout = IndexLayout(checked_path(path))
         if not layout.store.exists():
@@ -133,6 +142,8 @@ class Index(IndexEditing, IndexAsking):
     ) -> Index:
         """Open an index. Arguments as in `Index`; raises StoreError if there is none."""
         folder = checked_path(path)
+        if is_address(path):
+            return cls(path, encoder=encoder, extractor=extractor, follow=follow)
         if not folder.is_dir():
             problem, into = "is not an index folder", str(folder)
             if folder.is_file():

@@ -149,7 +149,7 @@ class IndexReading:
     @property
     def is_being_written(self) -> bool:
         """Whether some process is changing the index now."""
-        return is_written(self.path)
+        return is_written(self._layout.path)
 
     @property
     def is_growing(self) -> bool:

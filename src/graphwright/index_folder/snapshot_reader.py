@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from graphwright.errors import DataError, StoreError
 from graphwright.extract.llm import Derived
@@ -72,10 +73,13 @@ class SnapshotReader:
             if self._opened is not None and self._opened[0] == name:
                 return self._opened
             try:
-                return name, open_snapshot(self._layout.path / name, self._encoder)
+                return name, self._open(self._layout.path / name)
             except StoreError:
                 if self._layout.current() == name:  # else a writer has replaced it in the meantime
                     raise
+
+    def _open(self, folder: Path) -> Snapshot:
+        return open_snapshot(folder, self._encoder)
 
     def _current(self) -> Snapshot:
         """Return the newest snapshot without hidden documents; the lock is held."""

@@ -103,7 +103,7 @@ class IndexWriting(IndexReading):
 
         self._check_open()
         self._reader.release()
-        with writer_lock(self.path):
+        with writer_lock(self._layout.path):
             recorder = Recorder(self._layout.progress, progress)
             operation = Operation(self._layout, self._store, self._encoder, self._extractor, recorder)
             try:
@@ -152,7 +152,7 @@ class IndexWriting(IndexReading):
         if self._batch is not None:
             raise OptionError(f"{self.path} is in a batch already; changes of the outer block are published together.")
         self._check_open()
-        with writer_lock(self.path):
+        with writer_lock(self._layout.path):
             batch = Batch(self._store.revision + 1, vector_cache(self._layout, self._encoder))
             with self._layout.changing(batch.first):
                 self._batch = batch
@@ -223,7 +223,7 @@ class IndexWriting(IndexReading):
         """Set the scorer's `gate` for all questions; 0 is the package's. Raises OptionError for a value beyond 20."""
         if not abs(gate) <= MAX_GATE:
             raise OptionError(f"gate is {gate!r}; it must be from -{MAX_GATE:g} to {MAX_GATE:g}, 0 for the package's.")
-        with writer_lock(self.path) if self._batch is None else nullcontext(), self._store.writing():
+        with writer_lock(self._layout.path) if self._batch is None else nullcontext(), self._store.writing():
             self._store.set(GATE, repr(float(gate)))
 
     def _writer(
@@ -256,7 +256,7 @@ class IndexWriting(IndexReading):
         """Hold the write lock; first release this object's snapshot, so that its files can be deleted."""
         keeps_graph = self._first_documents()
         self._reader.release()
-        with writer_lock(self.path) if self._batch is None else nullcontext():
+        with writer_lock(self._layout.path) if self._batch is None else nullcontext():
             if keeps_graph:
                 self._layout.keep_imported()
             recorder = Recorder(self._layout.progress, progress)
@@ -269,7 +269,7 @@ class IndexWriting(IndexReading):
 
     def _resume(self) -> None:
         """Finish an interrupted change, unless that takes long or is impossible; then its documents stay hidden."""
-        with suppress(GraphwrightError), writer_lock(self.path):
+        with suppress(GraphwrightError), writer_lock(self._layout.path):
             self._resumed = self._writer().resume()
 
 
@@ -278,3 +278,8 @@ def checked_path(path: str | Path) -> Path:
     if not isinstance(path, str | Path):
         raise OptionError(f"{path!r} is not a path. Give the folder, such as 'my-index'.")
     return Path(path)
+
+
+def is_address(path: object) -> bool:
+    """Return whether a path is the address of an index in shards, `ray://FOLDER`; a Path has one slash less."""
+    return str(path).startswith("ray:/")

@@ -339,14 +339,35 @@ class HalfArray:
         return f"HalfArray({self.shape[0]} × {self.shape[1]})"
 
 
+class FarArray(HalfArray):
+    """A matrix whose rows are kept elsewhere, where products are computed; reading rows fetches them."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.shape = shape
+
+    def products(self, rows: Ids, query: Singles) -> Singles:
+        """Return the dot product of some rows with `query`, as `products` does."""
+        raise NotImplementedError
+
+    def cosines(self, rows: Positions, query: Singles) -> NDArray[np.float64]:
+        """Return the cosine of some rows with `query`, 0 for a zero row."""
+        raise NotImplementedError
+
+    def distances(self, direction: NDArray[np.float64]) -> Positions:
+        """Return the cost of each row, as `bubble_kernels.distances` does."""
+        raise NotImplementedError
+
+
 def products(table: ArrayLike | HalfArray, rows: ArrayLike, query: ArrayLike) -> Singles:
     """Return the dot product of each of `rows`, int[m], of `table: float32[n, d]` with `query`: float32[m].
 
     A row's product does not depend on the other rows, to the last bit. Raises ValueError for a row that the table,
     which may be in half precision, does not have, or a query of another length.
     """
-    matrix = table.bits if isinstance(table, HalfArray) else readonly(table, np.float32)
     vector = readonly(query, np.float32)
+    if isinstance(table, FarArray):
+        return table.products(node_ids(rows, len(table), "rows"), vector)
+    matrix = table.bits if isinstance(table, HalfArray) else readonly(table, np.float32)
     if matrix.ndim != 2 or vector.shape != matrix.shape[1:]:
         raise ValueError(f"the table has shape {matrix.shape}, the query {vector.shape}. Pass one number per column.")
     at = node_ids(rows, len(matrix), "rows")

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels import bubble_kernels as at
-from graphwright.kernels.blocks import HalfArray
+from graphwright.kernels.blocks import FarArray, HalfArray
 from graphwright.kernels.bubble_kernels import Costs, Table, Tables
 from graphwright.kernels.csr import Ids, Pointers, node_ids, readonly, workspace
 
@@ -27,10 +27,20 @@ def node_costs(query: ArrayLike, vectors: ArrayLike | HalfArray, rows: ArrayLike
     """Return the costs of nodes by their vectors, float32[r, d] or halves. Raises ValueError for another dimension."""
     direction = np.asarray(query, np.float64)
     direction = readonly(direction / (np.sqrt(direction @ direction) or 1.0), np.float64)
+    if isinstance(vectors, FarArray):
+        costs = readonly(vectors.distances(direction)[:, None], np.int64)
+        return Costs(direction, readonly(ids, np.int64), costs, readonly(rows, np.int32))
     table = readonly(vectors.bits, np.uint16) if isinstance(vectors, HalfArray) else readonly(vectors, np.float32)
     if table.ndim != 2 or table.shape[1] != direction.size:
         raise ValueError(f"vectors have shape {table.shape}, but the query has {direction.size} numbers.")
     return Costs(direction, readonly(ids, np.int64), table, readonly(rows, np.int32))
+
+
+def distances_of(vectors: HalfArray, direction: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return what each vector costs as the vector of a node; `direction`: the question, of length 1 or zero."""
+    costs = np.empty(len(vectors), np.int64)
+    at.distances(readonly(vectors.bits, np.uint16), readonly(direction, np.float64), costs)
+    return costs
 
 
 def bubble(

@@ -20,6 +20,7 @@ Rows32 = np.ndarray[tuple[int, int], np.dtype[np.float32]] | np.ndarray[tuple[in
 
 _SCALE = np.float32(2.0**112)  # between the exponents of half precision and float32
 _UNIT = 2.0**32  # costs are whole multiples of 2^-32: sums are exact, and ties do not depend on their order
+_KNOWN = 8  # bytes of a cost that is given in place of a vector
 NODE, COST, HOPS, STAMP, EARLIER = 0, 1, 2, 3, 4  # columns of Tables.nodes, a row for each node touched
 DISTANCE, FROM, ORIGIN, SERIAL = 0, 1, 2, 3  # of Tables.labels, a row for each group at each node touched
 GROUP, TERMINAL, MATE, ROOT, OPEN, SIZE = 0, 1, 2, 3, 4, 5  # of Tables.origins, a row for each terminal
@@ -32,7 +33,8 @@ class Costs(NamedTuple):
     """Vectors that give the cost of a node: 1 - cos of its vector and `query`, at least 0; 1 without a vector.
 
     `query: float64[d]`, of length 1 or zero. `ids`: of local nodes, empty where they are equal. `vectors: float32[r,
-    d]`, or bits of halves. `rows`: the row of each id, -1 for none; empty where row i is that of id i.
+    d]`, bits of halves, or `int64[r, 1]`, the costs themselves. `rows`: the row of each id, -1 for none;
+    empty where row i is that of id i.
     """
 
     query: Floats
@@ -115,7 +117,18 @@ def _cost(costs: Costs, v: int) -> int:
     row = int(costs.ids[v] if costs.ids.size else v)
     if costs.rows.size:
         row = int(costs.rows[row]) if row < costs.rows.size else -1
-    return _distance(costs.vectors[row], costs.query) if 0 <= row < costs.vectors.shape[0] else int(_UNIT)
+    if not 0 <= row < costs.vectors.shape[0]:
+        return int(_UNIT)
+    if costs.vectors.itemsize == _KNOWN:
+        return int(costs.vectors[row, 0])
+    return _distance(costs.vectors[row], costs.query)
+
+
+@kernel
+def distances(vectors: NDArray[np.uint16], query: NDArray[np.float64], out: NDArray[np.int64]) -> None:
+    """Write the cost of each row of a matrix of halves: 1 - cos, at least 0, in units of 2^-32."""
+    for row in range(out.size):
+        out[row] = _distance(vectors[row], query)
 
 
 @subkernel

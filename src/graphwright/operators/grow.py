@@ -78,6 +78,7 @@ class Grow(Operator):
         scores = likeness(run, self.triples, state.graph.edge_text, edges, question)
         best = top(scores, _DUPLICATES * count)
         near = dict(zip(edges[best].tolist(), scores[best].tolist(), strict=True))
+        state.graph.fetch_texts(list(near))
         new = {edge: score for edge, score in near.items() if state.graph.edge_text(edge) not in item.statements}
         return distinct_edges(state.graph, new, question, count)
 
@@ -160,4 +161,5 @@ class _GrowingItem:
         if columns.edge_chunks is None:
             return [edge]
         beside = np.unique(columns.stated.rows(columns.edge_chunks.row(edge).astype(np.int64)))
+        graph.fetch_texts(beside)
         return [edge, *(other for other in graph.inside(beside).tolist() if graph.edge_text(other) == text)]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from graphwright.operators.state import State, Step
 
 NO_VECTORS = "the index has no vectors of"  # start of the note on vectors that a method uses and the index lacks
+IN_PART = "searched in part:"  # start of the note on shards that do not answer
 CUT_SHORT = "the model's reply was cut short"  # start of the note on an incomplete reply of a language model
 NOT_FOLLOWED = "the instruction was not followed, because no language model wrote this answer"
 """Note on an answer that is quoted or computed although `Run.instruction` says how to write it."""

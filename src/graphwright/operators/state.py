@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MAX_QUESTION = 100_000  # maximum characters of a question
 
 _ITEMS = 20  # items of evidence in `State.to_dict`
+_FETCHED = 100  # passages whose texts are fetched at once when they are ranked
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,7 @@ class State:
         """Bind the passages to the graph, so that they can be read."""
         if self.passages is not None and self.passages.graph is not self.graph:
             object.__setattr__(self, "passages", replace(self.passages, graph=self.graph))
+            self.graph.columns.texts.fetch(self.passages.ids[:_FETCHED])
 
     def with_(self, **changes: Any) -> State:
         """Return this state with some fields changed."""

@@ -120,8 +120,9 @@ class WordIndex(ChecksummedIndex):
 
     def scores(self, text: str, run: EncodingRun | None = None) -> Floats:
         """Return the BM25 score of every row for the terms of `text`: float32[rows], 0 where none occurs."""
-        total = np.zeros(len(self.nodes), np.float32)
-        for word in terms(text):
+        total, asked = np.zeros(len(self.nodes), np.float32), terms(text)
+        self.fetch(asked)
+        for word in asked:
             rows, scores = self.postings(word, run)
             total[rows] += scores
         return total
@@ -130,11 +131,19 @@ class WordIndex(ChecksummedIndex):
         """Return the rows with a word (in the form of `terms`), and its part of each BM25 score; once in a run."""
         if run is not None:
             return run.once(("postings", id(self), word), lambda: self.postings(word))
-        part = slice(*self._part(word))
-        if part.start == part.stop:
+        if not (df := self.frequency(word)):
             return np.empty(0, np.int32), np.empty(0, np.float32)
-        rows, counts = np.asarray(self.rows[part]), self.counts[part].astype(np.float64)
-        return rows, (self.rarity(len(rows)) * counts / (counts + self._norm[rows])).astype(np.float32)
+        rows, occurrences = self.entries(word)
+        counts = occurrences.astype(np.float64)
+        return rows, (self.rarity(df) * counts / (counts + self._norm[rows])).astype(np.float32)
+
+    def fetch(self, words: Sequence[str]) -> None:
+        """Fetch the entries of words together, where they are kept elsewhere."""
+
+    def entries(self, word: str) -> tuple[NDArray[np.int32], NDArray[np.unsignedinteger[Any]]]:
+        """Return the rows with a word, ascending, and how often each has it."""
+        part = slice(*self._part(word))
+        return np.asarray(self.rows[part]), self.counts[part]
 
     def frequency(self, word: str) -> int:
         """Return the number of rows with a word (in the form of `terms`)."""

@@ -53,15 +53,21 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
         pages |= written
     if snapshot.nearest is not None:
         save_array(snapshot.nearest, folder / _NEAREST)
-    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     about = {
         **snapshot.about,
         "encoder": getattr(snapshot.encoder, "id", ""),
         "format": FORMAT,
         "spaces": spaces,
         "words": snapshot.words.checksum,
-        "files": _file_checksums(folder, set(files).difference(pages)) | pages,
     }
+    write_about(folder, about, pages)
+
+
+def write_about(folder: Path, about: Mapping[str, Any], checksums: Mapping[str, int] | None = None) -> None:
+    """Write the description of a snapshot with the checksums of its files, of which some may be known."""
+    known = dict(checksums or {})
+    files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    about = {**about, "files": _file_checksums(folder, files.difference(known)) | known}
     about["sum"] = _checksum(about)
     (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
     flush_all(path for path in folder.rglob("*") if path.is_file() and path.stat().st_nlink == 1)  # others are linked
@@ -159,17 +165,7 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
     verified in blocks, each before it is first read, which raises StoreError too.
     """
     lease = Lease(folder)
-    try:
-        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        version = about.get("format")
-    except (OSError, ValueError, AttributeError) as error:
-        raise StoreError(f"{folder} is not a readable snapshot: {explained(error, _REMEDY)}") from error
-    if version != FORMAT:
-        raise StoreError(f"{folder} has format {version}; this version reads {FORMAT}. {_REMEDY}")
-    if damaged := damaged_files(folder, blocks=False):
-        raise StoreError(f"{folder / damaged[0]} is missing or damaged. {_REMEDY}")
-    if about.get("encoder") and getattr(encoder, "id", None) not in (None, about["encoder"]):
-        raise StoreError(f"{folder} was encoded by {about['encoder']}: open the index again. {_REMEDY}")
+    about = read_about(folder, encoder, FORMAT)
     graph, words, spaces = load_graph(folder / "graph"), WordIndex.load(folder / "words"), {}
     for name, space in about["spaces"].items():
         ids = graph.edges if name == "triples" else graph
@@ -177,6 +173,22 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
     vars(words)["checksum"] = about["words"]
     nearest = np.asarray(load_array(folder / _NEAREST)) if _NEAREST in about["files"] else None
     return Snapshot.of(graph, spaces, words, encoder, about, lease=lease, nearest=nearest)
+
+
+def read_about(folder: Path, encoder: Encoder, wanted: int | str) -> dict[str, Any]:
+    """Return the description of a snapshot of a format, whose files are verified. Raises StoreError."""
+    try:
+        about: dict[str, Any] = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        version = about.get("format")
+    except (OSError, ValueError, AttributeError) as error:
+        raise StoreError(f"{folder} is not a readable snapshot: {explained(error, _REMEDY)}") from error
+    if version != wanted:
+        raise StoreError(f"{folder} has format {version}; this version reads {wanted}. {_REMEDY}")
+    if damaged := damaged_files(folder, blocks=False):
+        raise StoreError(f"{folder / damaged[0]} is missing or damaged. {_REMEDY}")
+    if about.get("encoder") and getattr(encoder, "id", None) not in (None, about["encoder"]):
+        raise StoreError(f"{folder} was encoded by {about['encoder']}: open the index again. {_REMEDY}")
+    return about
 
 
 def _open_space(folder: Path, name: str, about: Mapping[str, Any], ids: int, encoder: Encoder) -> VectorIndex:

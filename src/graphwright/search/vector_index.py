@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
 from graphwright.graph.graph import Graph, Kind
-from graphwright.kernels.blocks import HalfArray, products
+from graphwright.kernels.blocks import FarArray, HalfArray, products
 from graphwright.kernels.csr import readonly
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
@@ -124,8 +124,7 @@ class VectorIndex(ChecksummedIndex):
         """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
         result, rows = np.zeros(len(ids)), self.rows_of(ids)[1]
         new = np.diff(rows, prepend=-1) != 0  # edges of one sentence follow one another, and share a row
-        values = cosines(self.vectors[rows[new]].astype(np.float64), query.astype(np.float64))
-        result[self.has(ids)] = values[np.cumsum(new) - 1]
+        result[self.has(ids)] = row_cosines(self.vectors, rows[new], query)[np.cumsum(new) - 1]
         return result
 
     def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -180,6 +179,13 @@ def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None,
     row = np.arange(len(sums)) if row_of is None else np.asarray(row_of)
     of_ids = np.where(row >= 0, np.append(np.asarray(sums), np.uint64(0))[row], np.uint64(0))
     return hashlib.blake2b(of_ids.tobytes(), digest_size=8, salt=dimension.to_bytes(8, "little")).hexdigest()
+
+
+def row_cosines(vectors: Any, rows: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
+    """Return the cosine of each of some rows of a matrix with a vector, as `cosines`."""
+    if isinstance(vectors, FarArray):
+        return vectors.cosines(rows, query)
+    return cosines(vectors[rows].astype(np.float64), query.astype(np.float64))
 
 
 def cosines(vectors: NDArray[np.float64], query: NDArray[np.float64]) -> NDArray[np.float64]:

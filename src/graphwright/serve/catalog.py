@@ -163,16 +163,17 @@ class Catalog(Mapping[str, Index]):
     ) -> Catalog:
         """Open indexes, each given as DIR, URL, NAME=DIR or NAME=URL; by default the last part is the name.
 
-        A URL of object storage is pulled into a folder below `data`, and later pushes are pulled too. `encoder`: for
-        all indexes, by default the one that each was created with. `remote_encoders`: names of allowed encoders on
-        other servers. `home`: a folder whose indexes are opened too, and in which others are made. Raises OptionError
-        for two indexes with the same name, StoreError for a folder that is no index, or has an encoder on a server that
-        is not allowed; GraphwrightError for a URL that was never pulled and cannot be.
+        `ray://DIR` are shards. A URL of object storage is pulled into a folder below `data`, and later pushes are
+        pulled too. `encoder`: for all indexes, by default the one that each was created with. `remote_encoders`: names
+        of allowed encoders on other servers. `home`: a folder whose indexes are opened too, and in which others are
+        made. Raises OptionError for two indexes with the same name, StoreError for a folder that is no index, or has an
+        encoder on a server that is not allowed; GraphwrightError for a URL that was never pulled and cannot be.
         """
         paths, replicas = dict[str, Path](), list[Replica]()
         for place in map(str, places):
             name, source = _named(place)
-            replica = Replica(name, source, data / "replicas" / name) if data is not None and is_url(source) else None
+            is_pushed = data is not None and is_url(source) and not source.startswith("ray://")
+            replica = Replica(name, source, data / "replicas" / name) if data is not None and is_pushed else None
             path = Path(source) if replica is None else replica.folder
             if name in paths:
                 raise OptionError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from graphwright.data.document import passage_title
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.kernels.csr import row_pointers
+from graphwright.kernels.csr import row_entries, row_pointers
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.store.chunk_record import ChunkRecord, unpacked
 
@@ -152,6 +152,26 @@ class ChunkColumns:
             for name in parts[0].fields
         }
         return cls(**plain, fields=fields)
+
+    def ordered(self) -> tuple[ChunkColumns, Ints]:
+        """Return the columns by document id, as the store gives them, and the chunk here that each chunk is."""
+        order = self.ids.order()
+        chunk = row_entries(row_pointers(self.chunk_counts), order)
+        of_documents = ("ids", "document_titles", "chunk_counts", "links", "places", "records")
+        plain = {
+            name: _at(getattr(self, name), order if name in of_documents else chunk)
+            for name in self.__dataclass_fields__
+            if name != "fields"
+        }
+        fields = {
+            name: PerChunk(_at(values, row_entries(indptr, chunk)), row_pointers(np.diff(indptr)[chunk]))
+            for name, (values, indptr) in self.fields.items()
+        }
+        return ChunkColumns(**plain, fields=fields), chunk
+
+
+def _at(values: Any, positions: Ints) -> Any:
+    return values.gather(positions) if isinstance(values, TextColumn) else values[positions]
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphwright.data.document import Chunk, Document, Heading, Labels, gaps, joined, labels_within
@@ -197,6 +198,18 @@ class Store(StoreFile):
             parts = tuple(Heading(*heading) for heading in headings)
             document = Document(id, text, title, whole=whole, headings=parts, labels=labels)
             yield StoredText(document, chunks)
+
+    def copy_part(self, source: Path, keep: Callable[[str], bool]) -> None:
+        """Copy the documents of another store whose ids pass, with their extractions, and all its settings."""
+        self._db.create_function("kept", 1, keep, deterministic=True)
+        self._db.execute("ATTACH DATABASE ? AS source", (str(source),))
+        with self.writing():
+            self._db.execute("INSERT INTO documents SELECT * FROM source.documents WHERE kept(id)")
+            own = "SELECT number FROM main.documents"
+            self._db.execute(f"INSERT INTO chunks SELECT * FROM source.chunks WHERE document IN ({own})")
+            for table in ("derived", "settings"):
+                self._db.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM source.{table}")
+        self._db.execute("DETACH DATABASE source")
 
     def set_folder(self, ids: Iterable[str], folder: str) -> None:
         """Record that documents are synced with a folder."""

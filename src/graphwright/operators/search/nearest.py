@@ -172,6 +172,7 @@ def _names_by_words(graph: Graph, text: str, k: int) -> Near:
 def distinct_edges(graph: Graph, edges: Near, text: str, k: int) -> Near:
     """Return the k nearest edges with different texts; of the edges of a sentence, the most similar to `text`."""
     by_text: dict[str, list[int]] = {}
+    graph.fetch_texts(list(edges))
     for edge in edges:
         by_text.setdefault(graph.edge_text(edge), []).append(edge)
     text_words = set(words(text))

@@ -99,7 +99,7 @@ class Reword(Operator):
     def _meaning(self, word: str, context: Context, state: State, run: Run) -> str:
         """Return what a word stands for, "" for itself."""
         form = identifiers(word)[:1] or words(word)
-        if len(form) != 1 or len(self.words.postings(form[0], run)[0]) or UNSPACED.search(word):
+        if len(form) != 1 or self.words.frequency(form[0]) or UNSPACED.search(word):
             return ""
         near, spelt = context.spelt(form[0])
         phrase, stands_for = self._phrase(word, context, state)
