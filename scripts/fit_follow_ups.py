@@ -272,8 +272,8 @@ def main() -> None:
     if options.write:
         kept, opens = follow_up_model(), fitted_opens(rows + opening)
         of_all = options.write == "all"
-        choices = (fitted_ways(rows), fitted_unclear(two)) if of_all else (kept.ways, kept.unclear)
-        model = FollowUpModel(fitted_kinds(rows, penalty), opens, *choices, replaces)
+        meant, unclear = (fitted_ways(rows), fitted_unclear(two)) if of_all else (kept.ways, kept.unclear)
+        model = FollowUpModel(fitted_kinds(rows, penalty), opens, meant, unclear, replaces)
         WEIGHTS.parent.mkdir(exist_ok=True)
         np.savez_compressed(WEIGHTS, **{name: weights.astype(np.float16) for name, weights in vars(model).items()})
         print(f"wrote {WEIGHTS.stat().st_size:,} bytes")

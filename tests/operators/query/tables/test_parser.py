@@ -112,7 +112,7 @@ def test_parse_table_of_an_older_version_is_searched_only_where_it_is_named(
     question: str, answer: str, tmp_path: Path
 ) -> None:
     facts = price_lists(tmp_path, "Prices from 1 April {year}")
-    assert facts.texts(execute(PARSER.parse(question, facts)[0].query, facts)) == [answer]
+    assert facts.texts(Execution(facts).result(PARSER.parse(question, facts)[0].query)) == [answer]
 
 
 def test_parse_table_of_two_versions_is_not_searched(tmp_path: Path) -> None:
