@@ -100,10 +100,10 @@ def shard(
     *,
     where: EngineOptions,
 ) -> None:
-    """Divide an index into shards, which Ray holds on several machines.
+    """Divide an index into shards, for Ray.
 
-    Each shard is an index with the documents whose id's hash is its own. Nothing is extracted again. All commands that
-    ask take the address of the new folder, ray://FOLDER, as --index; so do index, sync and remove.
+    Ray holds them on several machines. Each is an index of the documents whose ids have one hash. Nothing is extracted
+    again. Commands that ask take the address of the new folder, ray://FOLDER, as --index; so do index, sync and remove.
     """
     from graphwright.index_folder.shards.sharding import shard_index
 

@@ -77,7 +77,8 @@ class Holder:
         snapshot, store = self._opened[revision], self._index._store
         spaces = {name: getattr(snapshot, name) for name in snapshot.about["texts"]}
         words, chunks = snapshot.words, store.columns()
-        chunks.fields["tokens"] = PerChunk(TextColumn.of([]), np.zeros(len(chunks) + 1, np.int64))
+        none = TextColumn(np.empty(0, np.uint8), np.zeros(len(chunks) + 1, np.int64))
+        chunks.fields["tokens"] = PerChunk(none, np.arange(len(chunks) + 1))
         return ShardColumns(
             revision,
             chunks,
