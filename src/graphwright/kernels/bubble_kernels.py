@@ -16,7 +16,8 @@ from graphwright.kernels.csr import Floats, IdMatrix, Ids, Pointers
 
 Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Row32 = NDArray[np.float32] | NDArray[np.uint16]
-Rows32 = np.ndarray[tuple[int, int], np.dtype[np.float32]] | np.ndarray[tuple[int, int], np.dtype[np.uint16]]
+Halves = np.ndarray[tuple[int, int], np.dtype[np.uint16]]
+Rows = np.ndarray[tuple[int, int], np.dtype[np.float32]] | Halves | Table
 
 _SCALE = np.float32(2.0**112)  # between the exponents of half precision and float32
 _UNIT = 2.0**32  # costs are whole multiples of 2^-32: sums are exact, and ties do not depend on their order
@@ -39,7 +40,7 @@ class Costs(NamedTuple):
 
     query: Floats
     ids: Pointers
-    vectors: Rows32
+    vectors: Rows
     rows: Ids
 
 
@@ -125,7 +126,7 @@ def _cost(costs: Costs, v: int) -> int:
 
 
 @kernel
-def distances(vectors: NDArray[np.uint16], query: NDArray[np.float64], out: NDArray[np.int64]) -> None:
+def distances(vectors: Halves, query: NDArray[np.float64], out: NDArray[np.int64]) -> None:
     """Write the cost of each row of a matrix of halves: 1 - cos, at least 0, in units of 2^-32."""
     for row in range(out.size):
         out[row] = _distance(vectors[row], query)
