@@ -96,7 +96,7 @@ def test_ordered_columns_are_those_of_documents_in_order() -> None:
     def row(document: str, ordinal: int) -> tuple[object, ...]:
         text = f"Bertha {document} met Hugo {ordinal} in Graz."
         extraction = LexicalExtractor().extract([Excerpt("t", "t", text)])[0]
-        content = ChunkRecord.of("t", text, extraction).content(text.encode())
+        content = ChunkRecord.of("t", text, extraction).content(text)
         first = (terminate(["b"]), b"", b"") if not ordinal else (b"", b"", b"")
         return document, f"title {document}", *first, ordinal, ordinal * 9, ordinal * 9 + 5, "", content
 
