@@ -5,11 +5,9 @@ from collections.abc import Sequence
 import pytest
 from tests.operators.query.tables.tickets import ticket_facts
 
-from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import PassageText
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.parser import ScoredQuery
-from graphwright.operators.query.result import SURE
 from graphwright.operators.query.tables.reading import RowsRead, looked_up
 from graphwright.search.facts import Facts
 
@@ -93,28 +91,3 @@ def test_parse_sum_of_a_column_that_is_not_asked_for_becomes_improbable() -> Non
 @pytest.mark.parametrize("query", ["tickets.owner", "max(tickets.hours)", "(tickets where has opened@2024).owner"])
 def test_looked_up_cells_of_many_rows_are_those_of_the_first_three(query: str) -> None:
     assert len(list(looked_up(parse_notation(query), ticket_facts()))) == 3
-
-
-CHAT = [
-    {"speaker": "Greta", "time": "19:11", "text": "I bake cakes. Lena brings her coffee machine."},
-    {"speaker": "Anja", "time": "19:18", "text": "I'll print the posters."},
-]
-
-
-@pytest.mark.parametrize(
-    ("question", "texts", "is_right"),
-    [
-        ("Who brings the coffee machine?", ("coffee machine",), False),
-        ("Who brings the coffee machine?", ("coffee machine", "brings"), False),
-        ("Who prints the posters?", ("the posters",), True),
-        ("Who prints the posters?", ("the posters", "print"), True),
-    ],
-)
-def test_parse_speaker_who_says_it_of_somebody_else_becomes_improbable(
-    question: str, texts: tuple[str, ...], is_right: bool
-) -> None:
-    said = " union ".join(f'(message where text contains "{text}")' for text in texts)
-    (own,) = RowsRead(Proposes((f"({said}).speaker", 0.79)), MiniLMReader()).parse(
-        question, Facts.of_rows(CHAT, "message")
-    )
-    assert (own.probability >= SURE) == is_right

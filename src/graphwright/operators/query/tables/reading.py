@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphwright.data.records.record import MESSAGE
 from graphwright.models.protocols import PassageText, RowReader
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import QueryParser, ScoredQuery, apportioned
-from graphwright.operators.query.query import Aggregate, Compare, Either, Follow, Has, OfType, Query, Step, Where
+from graphwright.operators.query.query import Aggregate, Compare, Follow, Has, OfType, Query, Step, Where
 from graphwright.search.facts import Facts
 
 QUERIES, _ROWS = 5, 3  # that are read at most, of a question and of a query
@@ -24,9 +23,8 @@ class RowsRead:
 
     "Customer number of Ostler" may be parsed as a query for the number of the invoice of Ostler. The reader finds no
     answer in that row, or finds it in another cell, and the query becomes improbable. So does a sum, mean, least or
-    most of the column `Amount`, where each row has its price in another; and so does the speaker of a message that says
-    it of somebody else. Two queries that take what the other one knows ("deputy of Ada" and "Ada is the deputy of")
-    have the same words, and are equally probable.
+    most of the column `Amount`, where each row has its price in another. Two queries that take what the other one
+    knows ("deputy of Ada" and "Ada is the deputy of") have the same words, and are equally probable.
     """
 
     parser: QueryParser
@@ -71,12 +69,11 @@ def looked_up(query: Query, facts: Facts) -> Iterator[tuple[PassageText, tuple[i
     path = query.path if isinstance(query, Aggregate) else (query.step,)
     if len(path) != 1:
         return
-    kinds = list(dict.fromkeys(part.type for part in parts(query) if isinstance(part, OfType)))
-    shown = message_text if kinds == [MESSAGE] else row_text
+    kinds = ", ".join(part.type for part in parts(query) if isinstance(part, OfType))
     for thing in Execution(facts).things(query.things)[:_ROWS].tolist():
-        text, place = shown(facts.row(thing), path[0].relation)
+        text, place = row_text(facts.row(thing), path[0].relation)
         if place is not None:
-            yield PassageText(", ".join(kinds), text), place
+            yield PassageText(kinds, text), place
 
 
 def _looks_up(part: Any) -> bool:
@@ -85,7 +82,7 @@ def _looks_up(part: Any) -> bool:
         return not (part.inverse or part.times > 1)
     if isinstance(part, Compare):
         return part.comparison in ("=", "contains")
-    return isinstance(part, (Aggregate, Either, Follow, Has, Where, OfType, str, tuple, bool))
+    return isinstance(part, (Aggregate, Follow, Has, Where, OfType, str, tuple, bool))
 
 
 def row_text(row: Mapping[str, str], column: str) -> tuple[str, tuple[int, int] | None]:
@@ -100,17 +97,3 @@ def row_text(row: Mapping[str, str], column: str) -> tuple[str, tuple[int, int] 
             text += f"{'; ' if text else ''}{name}: {cell}"
             place = (len(text) - len(cell), len(text)) if name == column else place
     return f"{text}.", place
-
-
-def message_text(row: Mapping[str, str], field: str) -> tuple[str, tuple[int, int] | None]:
-    """Return the text of a message as its speaker says it, and the characters of a field of it.
-
-    A reader that is given "speaker" as the name of a field takes the speaker for who is asked for, whatever is said.
-
-    >>> message_text({"speaker": "Ida", "time": "21:40", "text": "Bo has it."}, "speaker")
-    ('Ida (21:40): Bo has it.', (0, 3))
-    """
-    speaker, time, said = (row.get(name, "") for name in ("speaker", "time", "text"))
-    text = f"{speaker} ({time}): {said}" if time else f"{speaker}: {said}"
-    start = {"speaker": 0, "time": len(speaker) + 2, "text": len(text) - len(said)}.get(field)
-    return text, None if start is None or not row.get(field) else (start, start + len(row[field]))
