@@ -74,7 +74,7 @@ class Index(IndexEditing, IndexAsking):
         `schema`: the types of entities and relations that extraction looks for, in a new index; later changes keep to
         it, and `reextract` replaces it. `follow`: whether the first query after a change opens the new snapshot;
         otherwise queries use the opened one until `refresh`. `path` may be the address `ray://FOLDER` of an index in
-        shards (docs/scale.md). Raises StoreError for a folder that cannot be used.
+        shards (docs/shards.md). Raises StoreError for a folder that cannot be used.
         """
         layout = IndexLayout(checked_path(path))
         if not layout.store.exists():
