@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,7 @@ class RayShards(Shards):
         cpus = max(os.cpu_count() or 1, self.count)
         self._ray, self._owner = connected_ray(os.environ.get("RAY_ADDRESS"), cpus, "An index at ray://")
         self._pings: dict[int, Any] = {}
+        self._pinging = threading.Lock()
         self._own: list[Any] = []
         if (free := int(self._ray.cluster_resources().get("CPU", 0))) < self.count:
             self.close()
@@ -68,14 +70,12 @@ class RayShards(Shards):
 
     def answers(self, shard: int) -> bool:
         """Return whether a shard that was lost answers again; does not wait."""
-        if shard not in self._pings:
-            self._pings[shard] = self.holders[shard].revision.remote()
-        if not self._ray.wait([self._pings[shard]], timeout=0)[0]:
-            return False
-        ping = self._pings.pop(shard)
-        with suppress(self._ray.exceptions.RayError):
-            self._ray.get(ping)
-            return True
+        with self._pinging, suppress(self._ray.exceptions.RayError):
+            if shard not in self._pings:
+                self._pings[shard] = self.holders[shard].revision.remote()
+            if self._ray.wait([self._pings[shard]], timeout=0)[0]:
+                self._ray.get(self._pings.pop(shard))
+                return True
         return False
 
     def close(self) -> None:
