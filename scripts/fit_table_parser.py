@@ -29,6 +29,7 @@ from graphwright.operators.query.tables.features import NGRAMS, PARTS
 from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 
 RATE = 1e-3
+JOINS = -4  # the dense feature that counts columns of other tables
 JOINED = 3  # how often each question over tables that lead to one another is seen in an epoch
 RANK, HIDDEN, SENTENCE = 32, 64, 384
 HELD = (
@@ -177,7 +178,7 @@ def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, n
 def begun(arrays: dict[str, np.ndarray], member: int, features: int) -> Scorer:
     """Return a scorer with the weights of a member of a file, or with random ones if the file has no such member.
 
-    What the file does not have yet, as features that are new at the end, begins with weights of 0.
+    What the file does not have yet, as features and parts that are new at the end, begins with weights of 0.
     """
     torch.manual_seed(member)
     model = Scorer(features)
@@ -185,6 +186,9 @@ def begun(arrays: dict[str, np.ndarray], member: int, features: int) -> Scorer:
            if name.startswith(f"{member}/")}  # fmt: skip
     if own:
         state = {"bias.weight": own.pop("bias")[:, None]}
+        new = torch.zeros(PARTS - len(own["parts"]), RANK)
+        own["parts"] = torch.cat([own["parts"], new])
+        state["bias.weight"] = torch.cat([state["bias.weight"], new[:, :1]])
         for name, array in own.items():
             module = re.sub(r"^header(\d)", r"headers.\1", name.removesuffix("_bias"))
             state[f"{module}.{'bias' if name.endswith('_bias') else 'weight'}"] = array
@@ -211,7 +215,7 @@ def is_held(entry: Entry) -> bool:
 
 def leads_elsewhere(entry: Entry) -> bool:
     """Return whether a question was written for tables of which one leads to another."""
-    return entry["source"] == "written" and bool(entry["dense"][:, -1].any())
+    return entry["source"] == "written" and bool(entry["dense"][:, JOINS].any())
 
 
 def independent(entry: Entry) -> str:
@@ -228,6 +232,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--members", type=int, default=3)
     parser.add_argument("--kept", type=int, default=0, help="how many members are the first of --start as they are")
+    parser.add_argument("--keep-calibration", action="store_true", help="keep the calibration of --start")
     parser.add_argument("--ngrams", type=int, default=15_000, help="how many n-grams have a vector at most")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -255,6 +260,8 @@ def main() -> None:
         scores.append(all_scores(model, held, mean, scale))
         arrays |= {f"{member}/{name}": array for name, array in arrays_of(model, kept).items()}
         arrays |= calibrated(held, [np.mean(own, axis=0) for own in zip(*scores, strict=True)])
+        if args.keep_calibration:
+            arrays |= {name: array for name, array in start.items() if name.startswith("calibration_")}
         save(args.out, arrays)
 
 

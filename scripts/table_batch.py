@@ -23,8 +23,11 @@ def frequent(entries: list[Entry], start: dict[str, np.ndarray]) -> tuple[np.nda
     for entry in entries:
         ngrams[np.unique(np.concatenate(entry["ngrams"]))] += 1
         parts[np.unique(entry["parts"])] += 1
-    known = [start[f"0/{name}"].any(1) if start else False for name in ("ngrams", "parts")]
-    return (ngrams >= LEAST_NGRAMS) | known[0], (parts >= LEAST_PARTS) | known[1]
+    kept = ngrams >= LEAST_NGRAMS, parts >= LEAST_PARTS
+    for name, own in zip(("ngrams", "parts"), kept, strict=True):
+        known = start[f"0/{name}"].any(1) if start else own[:0]
+        own[: len(known)] |= known
+    return kept
 
 
 def without_rare(entries: list[Entry], ngrams: np.ndarray, parts: np.ndarray) -> list[Entry]:

@@ -17,6 +17,7 @@ from graphwright.operators.query.query import (
     Except,
     Exists,
     Extreme,
+    Fields,
     Follow,
     Has,
     Neighbour,
@@ -220,3 +221,34 @@ def test_candidates_lists_that_only_share_the_name_of_their_table_are_not_mixed(
 def _names(facts: Facts) -> Callable[[set[int]], set[str]]:
     (table,) = TableIndex(facts).tables
     return lambda columns: {table.columns[at].name for at in columns if at >= 0}
+
+
+def test_candidates_two_columns_of_numbers_compare_rows_by_both_the_last_named_last() -> None:
+    rows = [
+        {"item": "gauze", "on hand": "40", "reorder level": "60"},
+        {"item": "gloves", "on hand": "15", "reorder level": "15"},
+        {"item": "sutures", "on hand": "45", "reorder level": "30"},
+    ]
+    facts = facts_of({"stock": rows})
+    named = candidates("which items are below the reorder level", facts)
+    low = Where(OfType("stock"), Fields((Step("on hand"),), "<", (Step("reorder level"),)))
+    items = Follow(low, Step("item"))
+    assert [facts.text(int(thing)) for thing in _found(named, items).result] == ["gauze"]  # type: ignore[union-attr]
+    assert _found(named, Count(low)).result == 1 and _found(named, Exists(low)).result is True
+    enough = Where(OfType("stock"), Fields((Step("on hand"),), ">=", (Step("reorder level"),)))
+    assert _found(named, Exists(enough, negated=True)).result is False  # whether all are below
+    one = candidates("does gauze have less on hand than the reorder level", facts)
+    gauze = Where(OfType("stock"), _condition("item", "gauze"))
+    assert _found(one, Exists(Where(gauze, low.condition))).result is True
+    pair = [Follow(gauze, Step(name)) for name in ("on hand", "reorder level")]
+    assert _found(one, Difference(*pair)).result == 20
+
+
+def test_candidates_columns_of_different_kinds_are_not_compared() -> None:
+    rows = [{"loan": "a", "due": "2024-05-01", "fee": "3"}, {"loan": "b", "due": "2024-06-01", "fee": "4"}]
+    found = candidates("which loans have a fee above due", facts_of({"loans": rows}))
+    assert found and not any("field" in operator for own in found for operator in own.operators)
+
+
+def _found(found: list[Candidate], query: Query) -> Candidate:
+    return next(own for own in found if own.query == query)

@@ -14,7 +14,7 @@ import pytest
 from graphwright.errors import ModelError
 from graphwright.models import MiniLM, MiniLMAmounts
 from graphwright.operators.query.notation import notation
-from graphwright.operators.query.tables.features import MOST_PARTS, Features
+from graphwright.operators.query.tables.features import MOST_PARTS, PARTS, Features
 from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.operators.query.tables.scorer import TableScorer, evidence_of, probability_about_texts
 from graphwright.search.facts import Facts
@@ -25,7 +25,7 @@ def test_evidence_of_two_equal_results_is_even() -> None:
     odds, share, rival, entropy, count, score = evidence[:6].tolist()
     assert (odds, share, rival, score) == (pytest.approx(0, abs=1e-5), 0.5, 0.5, 3.0)
     assert (entropy, count) == (pytest.approx(math.log(2)), pytest.approx(math.log(10)))
-    assert evidence[6:].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 17]
+    assert evidence[6:].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 14]
 
 
 def test_probability_of_shipped_weights_is_between_0_and_1() -> None:
@@ -38,7 +38,7 @@ def test_scores_of_shipped_weights_are_their_members_mean() -> None:
     scorer = TableScorer.load()
     draw = np.random.default_rng(0)
     dense = draw.normal(size=(5, len(scorer.arrays["mean"]))).astype(np.float32)
-    parts = draw.integers(0, 4096, (5, MOST_PARTS)).astype(np.int16)
+    parts = draw.integers(0, PARTS, (5, MOST_PARTS)).astype(np.int16)
     headers, rest = np.array([[0, -1, 1]] * 5, np.int16), draw.normal(size=384).astype(np.float32)
     features = Features(dense, parts, np.array([7, 99], np.int32), headers, rest)
     question, vectors = draw.normal(size=384).astype(np.float32), draw.normal(size=(3, 384)).astype(np.float32)

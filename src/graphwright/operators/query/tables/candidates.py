@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ _FUNCTIONS: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
 _ENDS: tuple[Literal["min", "max"], ...] = ("max", "min")
 _EMPTY = 24  # comparisons that no row meets
 _OF_PART = 3  # columns that are asked for of the rows that meet a condition and are first in an order, or the like
+_OF_RELATED = 5  # columns that are asked for of the rows whose columns compare
 _COUNTED: tuple[q.Comparison, ...] = ("=", *ORDERS)
 _RELATIVE: tuple[tuple[q.Comparison, str], ...] = ((">", "above"), ("<", "below"), ("=", "equal"))
 
@@ -131,7 +132,12 @@ class Enumeration:
         yield from self._differences()
         yield from self._often()
         yield from self._whether_more()
-        for rows in (*combined.checks(self.sets), *self.sets.single, *self.sets.empty[:_EMPTY]):
+        related = list(combined.related(self.sets))
+        for rows in related:
+            if rows.count:
+                yield from self._values(rows, _OF_RELATED)
+            yield self._candidate(q.Count(rows.query), ("count",), rows)
+        for rows in (*related, *combined.checks(self.sets), *self.sets.single, *self.sets.empty[:_EMPTY]):
             yield self._candidate(q.Exists(rows.query), ("exists",), rows)
             if not rows.count:
                 yield self._candidate(q.Count(rows.query), ("count",), rows)
@@ -236,6 +242,11 @@ class Enumeration:
             for column in self.sets.orderable():
                 query = q.Difference(*(self.sets.values(rows.query, column) for rows in (first, second)))
                 yield self._candidate(query, ("difference", "value"), both, column)
+        for rows, (one, other) in product(self.sets.linked(_OF_PART, 1), self.sets.column_pairs):
+            query = q.Difference(*(self.sets.values(rows.query, part.column) for part in (one, other)))
+            given, bits = (*rows.given, one, other), rows.bits | one.bits | other.bits
+            apart = Rows(rows.query, 1, rows.operators, given, -1, bits)
+            yield self._candidate(query, ("difference", "fields"), apart, one.column)
         for column in self.sets.orderable() if self.sets.all.count > 1 else ():
             largest, smallest = (q.Aggregate(f, self.sets.all.query, self.sets.path(column)) for f in _ENDS)
             yield self._candidate(q.Difference(largest, smallest), ("difference", "extremes"), self.sets.all, column)

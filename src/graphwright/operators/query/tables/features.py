@@ -25,9 +25,11 @@ from graphwright.text.values import value_of
 from graphwright.text.words import hashed
 
 NGRAMS = 1 << 15
-PARTS = 1 << 12
+_PLAIN_PARTS, _FIELD_PARTS = 1 << 12, 1 << 8
+PARTS = _PLAIN_PARTS + _FIELD_PARTS
+"""How many numbers there are for parts; the last are for those of candidates that compare two columns."""
 MOST_PARTS = 24  # hashed parts of a candidate, padded with 0
-EXPLAINED, COVERED = 8, -3
+EXPLAINED, COVERED = 8, -6
 """How many dense features, the first, tell what of the question a candidate explains, and the one that tells how much
 of the rest is like its columns."""
 _RARE = 0.05  # share of training questions up to which a word may be like the name of a column
@@ -127,7 +129,8 @@ class QuestionFeatures:
         ).reshape(len(candidates), -1)
         likeness = self._likeness()
         explained = [candidate.bits | self._named(candidate) for candidate in candidates]
-        dense = np.column_stack((dense, likeness.features(candidates, explained)))
+        compared = np.array(list(map(self._compared, candidates)), np.float32).reshape(-1, 3)
+        dense = np.column_stack((dense, likeness.features(candidates, explained), compared))
         parts = np.zeros((len(candidates), MOST_PARTS), np.int16)
         for row, candidate in enumerate(candidates):
             names = self._parts(candidate)[:MOST_PARTS]
@@ -206,6 +209,14 @@ class QuestionFeatures:
         before = [min(shares), max(shares), max(said), max(ambiguous), min(lengths)]
         return before, [nearest, weight, *(counts[kind] for kind in _KINDS)]
 
+    def _compared(self, candidate: Candidate) -> list[float]:
+        """Return whether a candidate compares two columns, how many of them are named, and how alike their names are."""
+        pair = [part for part in candidate.given if part.kind == "field"]
+        if not pair:
+            return [0.0, 0.0, 0.0]
+        one, other = (self.vectors.names[part.column] for part in pair)
+        return [1.0, sum(part.bits > 0 for part in pair) / 2, float(one @ other)]
+
     def _result(self, result: Result) -> list[float]:
         """Return the form of what a candidate gives, and how far the question names it already."""
         if not isinstance(result, np.ndarray):
@@ -230,9 +241,9 @@ class QuestionFeatures:
         shape = operators, kind, isinstance(result, np.ndarray) and len(result) > 1, answer, order
         known = self._known_parts
         if shape not in known:
-            known[shape] = [hashed(part, PARTS) for part in self._parts_of_shape(*shape)]
+            known[shape] = [_number(part) for part in self._parts_of_shape(*shape)]
         if candidate.given not in known:
-            known[candidate.given] = [hashed(part, PARTS) for part in self._parts_of_given(candidate.given)]
+            known[candidate.given] = [_number(part) for part in self._parts_of_given(candidate.given)]
         return known[shape] + known[candidate.given]
 
     def _parts_of_shape(
@@ -260,6 +271,12 @@ class QuestionFeatures:
             if part.kind == "flag":
                 yield f"v {_BOOLEANS.get(part.text.casefold(), part.text.casefold())}"
             yield from (f"c {word}" for word in column.words[:2])
+
+
+def _number(part: str) -> int:
+    if part.startswith(("s ", "o ", "g ")) and " field" in part:
+        return _PLAIN_PARTS + hashed(part, _FIELD_PARTS)
+    return hashed(part, _PLAIN_PARTS)
 
 
 def result_key(candidate: Candidate) -> bytes | float | str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -28,10 +29,14 @@ _ORDERS_OF_PART = 2
 _COMPARISONS = 24
 _SAID = 0.4  # share of the name of a column of few values that a question says where it asks for it
 _UNSAID = 8  # conditions on columns of few values whose name is not said
+_RELATED = 3  # pairs of columns that are compared with each other
 
 
 class Given(NamedTuple):
-    """A condition of a query: its column, what links it to the question, and how well."""
+    """A condition of a query: its column, what links it to the question, and how well.
+
+    Of two columns that are compared both are given, of the kind "field"; `share` tells how near they are in size.
+    """
 
     column: int
     kind: str
@@ -69,12 +74,16 @@ class RowSets:
     all: Rows = field(init=False)
     single: list[Rows] = field(init=False)  # those of one condition
     empty: list[Rows] = field(init=False)  # of one comparison, or at a date with a cell, that no row meets
+    column_pairs: list[tuple[Given, Given]] = field(init=False)  # columns that the question may compare
+    related: list[Rows] = field(init=False)  # those whose value of a column compares with that of another, even none
 
     def __post_init__(self) -> None:
         rows = self.holding or q.OfType(self.table.type)
         self.all = Rows(rows, len(self.execution.things(rows)), ("all",))
         self.empty = []
         self.single = list(self._conditions())
+        self.column_pairs = self._column_pairs()
+        self.related = [rows for pair in self.column_pairs for rows in self._related(*pair)]
 
     def made(
         self, query: q.Things, operators: tuple[str, ...], given: tuple[Given, ...] = (), order: int = -1, bits: int = 0
@@ -183,6 +192,38 @@ class RowSets:
                         left -= 1
                         yield rows
 
+    def _column_pairs(self) -> list[tuple[Given, Given]]:
+        """Return the pairs of columns of numbers, or of dates, nearest to the question; of each the last named last.
+
+        "More spent than the budget" compares what is spent with the budget, and "over budget" something with it.
+        """
+        columns = self.table.columns
+        own = [
+            Given(at, "field", bits if score >= _SAID else 0, 0.0, "")
+            for at, (score, bits) in enumerate(self.links.headers)
+            if columns[at].kind != TEXT and not columns[at].is_joined
+        ]
+        found = [pair for pair in combinations(own, 2) if len({columns[part.column].kind for part in pair}) == 1]
+        near = {pair: 1 / (1 + abs(self._size(pair[0].column) - self._size(pair[1].column))) for pair in found}
+        found.sort(key=lambda pair: -near[pair] - sum(float(self.relevance[part.column]) for part in pair))
+        pairs = []
+        for one, other in found[:_RELATED]:
+            first, last = sorted((one, other), key=lambda part: part.bits)
+            pairs.append((first._replace(share=near[one, other]), last._replace(share=near[one, other])))
+        return pairs
+
+    def _size(self, column: int) -> float:
+        """Return the decimal logarithm of the median of a column."""
+        amounts = self.execution.amounts(self.all.query, self.path(column))[1].low
+        return math.log10(max(abs(float(np.median(amounts))), 1e-3)) if len(amounts) else 0.0
+
+    def _related(self, one: Given, other: Given) -> Iterator[Rows]:
+        for comparison in _EQUAL_OR_ORDERED:
+            condition = q.Fields(self.path(one.column), comparison, self.path(other.column))
+            query = q.Where(self.all.query, condition)
+            count = len(self.execution.things(query))
+            yield Rows(query, count, (f"field {comparison}",), (one, other), -1, one.bits | other.bits)
+
     def orderable(self) -> list[int]:
         """Return the columns of numbers or dates."""
         return [i for i, column in enumerate(self.table.columns) if max(column.numbers, column.dates) >= 0.3]
@@ -287,6 +328,7 @@ _EVERY = 12
 _WITHOUT = 10
 _UNIONS = 6
 _FLAGS = 4
+_LINKED = 3  # linked cells with which comparisons of two columns are combined
 
 
 def _both(first: Rows, second: Rows) -> Things:
@@ -342,6 +384,15 @@ def _checked(sets: RowSets, first: Rows, second: Rows) -> Rows:
     return Rows(query, found, operators, first.given + second.given, -1, first.bits | second.bits)
 
 
+def related(sets: RowSets) -> Iterator[Rows]:
+    """Yield the rows, perhaps none, whose columns compare; and of these those with a linked cell."""
+    yield from sets.related
+    for first in sets.linked(_LINKED, sets.table.rows):
+        for second in sets.related:
+            if not first.bits & second.bits:
+                yield _checked(sets, first, second)
+
+
 def every(sets: RowSets) -> Iterator[tuple[Rows, Exists]]:
     """Yield conditions with the query whether they hold for all rows, or for all with a linked cell."""
     whole = [(sets.all, rows) for rows in sets.single if isinstance(rows.query, Where)]
@@ -351,7 +402,8 @@ def every(sets: RowSets) -> Iterator[tuple[Rows, Exists]]:
         for second in sets.single[:24]
         if not first.bits & second.bits and first.given[0].column != second.given[0].column
     ]
-    for first, second in (*whole[:_EVERY], *parts[:_EVERY]):
+    related = [(sets.all, rows) for rows in sets.related]
+    for first, second in (*whole[:_EVERY], *parts[:_EVERY], *related):
         fail: Things = Except(first.query, second.query)
         if isinstance(second.query, Where) and (condition := opposite(second.query.condition)):
             fail = Where(first.query, condition)
@@ -366,6 +418,8 @@ def opposite(condition: q.Condition) -> q.Condition | None:
         return q.Has(condition.path, not condition.negated)
     if isinstance(condition, q.Compare) and condition.comparison in q.OPPOSITES:
         return q.Compare(condition.path, q.OPPOSITES[condition.comparison], condition.value)
+    if isinstance(condition, q.Fields) and condition.comparison in q.OPPOSITES:
+        return q.Fields(condition.path, q.OPPOSITES[condition.comparison], condition.other)
     return None
 
 
