@@ -6,7 +6,7 @@ WORKDIR /build
 RUN python -m venv /opt/graphwright
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
-RUN /opt/graphwright/bin/pip install --no-cache-dir ".[serve,documents,watch]"
+RUN /opt/graphwright/bin/pip install --no-cache-dir ".[serve,watch]"
 
 FROM python:${PYTHON}
 RUN useradd --system --uid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin graphwright \

@@ -43,6 +43,17 @@ def test_surname_stands_for_full_name():
     assert [r[:3] for r in detected(text, "Ludwig Boltzmann").relations] == [("Ludwig Boltzmann", "left for", "Vienna")]
 
 
+def test_name_of_column_is_no_part_of_name(tmp_path: Path) -> None:
+    rows = ["Order slates | Jonas Weber | 2 December 2024", "Inform the school | Amira Haddad | 20 November 2024"]
+    table = "\n".join(f"| {row} |" for row in ("Task | Who | Until", "--- | --- | ---", *rows))
+    file = tmp_path / "minutes.md"
+    file.write_text(f"# Minutes\n\nThe music school moves to Seestrasse 9 in February 2025.\n\n{table}\n")
+    (document,) = read_documents([file], print)
+    (extraction,) = MentionExtractor().extract([Excerpt.of("Minutes", chunk) for chunk in split(storable(document))])
+    assert [mention.name for mention in extraction.mentions if "Task" in mention.name] == []
+    assert "Jonas Weber" in [mention.name for mention in extraction.mentions]
+
+
 def test_surname_of_two_people_is_not_resolved():
     assert "Bernoulli" in names("Jakob Bernoulli taught Johann Bernoulli. Later Bernoulli died in Basel.")
 

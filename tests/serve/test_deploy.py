@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -96,10 +97,15 @@ def test_unit_and_container_commands_exist() -> None:
 def test_image_runs_unprivileged_with_health_check() -> None:
     stages = IMAGE.split("\nFROM ")
     assert len(stages) == 3 and "USER 10001" in stages[2] and "HEALTHCHECK" in stages[2] and "/healthz" in stages[2]
-    assert '".[serve,documents,watch]"' in stages[1]
+    assert '".[serve,watch]"' in stages[1]
     assert "pip install" not in stages[2]  # nothing is built in the image that runs
     for line in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true", '"127.0.0.1:8000:8000"'):
         assert line in COMPOSE
+
+
+def test_server_reads_pdf_and_office_without_another_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert "graphwright[documents]" in extras["serve"]
 
 
 def test_sources_of_image_are_not_ignored() -> None:

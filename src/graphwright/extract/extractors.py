@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 
+from graphwright.data.document import Labels
 from graphwright.errors import OptionError, meant
 from graphwright.extract.extraction import Excerpt, Extraction, Extractor, Mention
 from graphwright.extract.rules import LexicalExtractor, assembled, topic_of, unlabelled, with_phrases
@@ -48,7 +50,7 @@ class MentionExtractor:
     @property
     def id(self) -> str:
         """Name, version, and the checksum of the detector's weights."""
-        return f"{mentions_id()}:6"
+        return f"{mentions_id()}:7"
 
     @property
     def encoder(self) -> NamedEncoder:
@@ -78,7 +80,7 @@ class MentionExtractor:
                 extractions += self.rules.extract([excerpt])
                 continue
             names = [Found(start - title, end - title, kind) for start, end, kind in reading.names]
-            extractions.append(_detected(excerpt, names))
+            extractions.append(_detected(excerpt, list(_after_labels(names, excerpt.labels))))
         vectors = np.stack([reading.vector for reading in readings]) if readings else np.empty((0, 0), np.float32)
         return extractions, vectors
 
@@ -94,6 +96,18 @@ def _detected(excerpt: Excerpt, spans: Sequence[Found]) -> Extraction:
     whole = [mention for mention in names if text[mention.start : mention.end] == mention.name]  # no short forms
     extraction = assembled(title, text, by_sentence, whole)
     return with_phrases(extraction, excerpt) if len(extraction.mentions) < _FEW_NAMES else extraction
+
+
+def _after_labels(spans: Iterable[Found], labels: Labels) -> Iterator[Found]:
+    """Yield spans without the name of a column or key that they begin with, if they go on after it.
+
+    >>> [tuple(span) for span in _after_labels([Found(0, 11, "organisation")], ((0, 4),))]  # Firm: Dobl
+    [(4, 11, 'organisation')]
+    """
+    for start, end, kind in spans:
+        at = bisect_right(labels, start, key=itemgetter(0)) - 1
+        after = labels[at][1] if at >= 0 else start
+        yield Found(after if start < after < end else start, end, kind)
 
 
 def _within(spans: Sequence[Found], sentences: Sequence[Span]) -> Iterator[Found]:

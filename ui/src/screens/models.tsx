@@ -82,6 +82,9 @@ interface NewProps {
   change: (work: Promise<unknown>) => Promise<boolean>;
 }
 
+const EXAMPLE = `[[model_servers]]
+base_url = "http://localhost:11434/v1"`;
+
 const NUMBERS = {
   prompt_price: "Price of a million tokens of prompts",
   completion_price: "Price of a million tokens of replies",
@@ -106,6 +109,15 @@ function NewModel({ addresses, change }: NewProps) {
       <p class="soft">
         It must be on a server that server.toml lists, in <code>[[model_servers]]</code>. Keys stay in the environment.
       </p>
+      {!addresses.length && (
+        <>
+          <p>
+            None is listed. Start the server with <code>graphwright serve --settings server.toml</code>, and in that file
+            for example:
+          </p>
+          <pre>{EXAMPLE}</pre>
+        </>
+      )}
       {addresses.length > 0 && (
         <form class="new-index" onSubmit={(event) => void add(event)}>
           <NameField name={model} placeholder="qwen2.5:7b" onName={setModel} />
