@@ -84,6 +84,15 @@ def test_admin_makes_keys_and_adds_a_model(opener: Opener, home: Running) -> Non
     assert home.client.get("/v1/indexes", headers=headers).json()["new"]["models"] == ["small"]
 
 
+def test_admin_is_told_how_a_server_of_models_is_listed(opener: Opener, tmp_path: Path) -> None:
+    with serving_home(tmp_path / "home") as running:
+        screen = opener(running)
+        tab = screen.open("models")
+        expect(tab.locator("pre")).to_contain_text("[[model_servers]]")
+        expect(tab.get_by_role("button", name="Add the model")).to_have_count(0)
+        screen.check_looks()
+
+
 def test_admin_rebuilds_index_after_its_cost_and_readers_follow(opener: Opener, tmp_path: Path) -> None:
     model = LLMServer([json.dumps({"entities": [], "relations": []})])
     with model, serving_home(tmp_path / "home", llm=LLMSettings("reader", model.url)) as home:

@@ -48,6 +48,17 @@ def test_every_screen_is_accessible_and_fits(opener: Opener, shared: Running, lo
         eventually(tab, lambda name=name: [f"{name}: {fault}" for fault in screen.faults()], [])
 
 
+def test_navigation_is_on_one_line_at_every_width(screen: Screen) -> None:
+    tab = screen.open("ask", index="cities")
+    for width in (360, 768, 900, 1000, 1100):
+        tab.set_viewport_size({"width": width, "height": 740})
+        lines = tab.evaluate(
+            "() => [...document.querySelectorAll('.nav span')].map((one) => one.getClientRects().length)"
+        )
+        assert lines == [1] * 6, width
+        eventually(tab, screen.faults, [])
+
+
 @pytest.mark.parametrize("name", ["answer", "evidence", "passages", "trace", "compare"])
 def test_script_in_documents_and_questions_is_text(screen: Screen, name: str) -> None:
     path, rest, query = SCREENS[name]

@@ -112,10 +112,10 @@ function NewModel({ addresses, change }: NewProps) {
       {!addresses.length && (
         <>
           <p>
-            None is listed. Start the server with <code>graphwright serve --settings server.toml</code>, and in that file
-            for example:
+            None is listed. Start the server with <code>graphwright serve --settings server.toml</code>, and in that
+            file for example:
           </p>
-          <pre>{EXAMPLE}</pre>
+          <pre tabIndex={0}>{EXAMPLE}</pre>
         </>
       )}
       {addresses.length > 0 && (
