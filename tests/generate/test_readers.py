@@ -20,6 +20,7 @@ from tests.shared import CORPUS, corpus_index
 from graphwright import Document, Graph, Index, start
 from graphwright.data.documents import read_documents
 from graphwright.errors import OptionError
+from graphwright.extract.rules import LexicalExtractor
 from graphwright.generate import Quote, QuoteClauses, ReadSpans
 from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.generate.readers import of_asked_rows, texts_read
@@ -333,6 +334,33 @@ def test_disagreeing_documents_are_both_shown_with_dates(tmp_path) -> None:
     assert [cited.document for cited in answer.citations] == ["new", "old"]
     alone = ReadSpans(ScriptedReader(("9 seconds",)))(state).answer
     assert alone is not None and alone.text == f"9 seconds: {new} [1]"
+
+
+@pytest.mark.parametrize(
+    ("question", "cited"),
+    [
+        ("Where does the person who keeps the blue key live?", ["people", "keys"]),
+        ("Where does Petra Sommer, who keeps the blue key, live?", ["people"]),  # the question names her
+        ("Where does the chair of the committee live?", ["people"]),  # one hop says it all
+        ("Where does the person who keeps the red lantern live?", ["people"]),
+    ],
+)
+def test_read_spans_short_answer_of_two_hops_cites_both(tmp_path: Path, question: str, cited: list[str]) -> None:
+    index = Index.create(tmp_path / "index", encoder=HashEncoder(), extractor=LexicalExtractor())
+    texts = {
+        "people": "Petra Sommer chairs the committee. She lives in Aeschach.",
+        "keys": "Room B12 is opened with the blue key, which Petra Sommer keeps. It is cold.",
+        "letter": "In the letter Jonas Weber asks Petra Sommer for a lower limit.",
+    }
+    index.add([Document(name, text, name) for name, text in texts.items()])
+    nodes = [index.graph.id(f"{name}#0") for name in texts]
+    state = start(question, index.graph).with_(passages=Ranking.of(nodes, [3, 2, 1]))
+    answer = ReadSpans(ScriptedReader(("Aeschach",)))(state).answer
+    assert answer is not None and answer.short == ("Aeschach",)
+    assert [citation.document for citation in answer.citations] == cited
+    lines = answer.text.splitlines()
+    assert lines[0] == f"Aeschach: {texts['people']} [1]"
+    assert lines[1:] == ["Room B12 is opened with the blue key, which Petra Sommer keeps. [2]"][: len(cited) - 1]
 
 
 class _Deciding(ScriptedReader):

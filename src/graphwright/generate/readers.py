@@ -23,7 +23,7 @@ from graphwright.generate.citations import (
 from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of
 from graphwright.generate.said_later import differs, places_in_series, said_later, value_asked
 from graphwright.graph.evidence import Scores
-from graphwright.graph.graph import Graph
+from graphwright.graph.graph import Graph, Kind
 from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
 from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.query.result import SURE
@@ -132,6 +132,7 @@ _NOTHING_YET = "The documents that were read so far give no sure answer; others 
 
 _LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
 _MAX_CLAUSES = 4  # that are quoted
+_Cited = tuple[int, int, int]  # a passage, with the first and the last character
 
 
 def nothing(run: Run) -> str:
@@ -264,8 +265,9 @@ def read_answer(
 
     A second number or date follows if it is from another document and at least half as probable; each is then shown
     with the first day that its passage names. There is no answer where another value is said later in the same chat,
-    thread of mails or series of minutes. The sentence that most probably holds the answer is quoted last, if its
-    probability is above one half and no quotation has it. `words`: the most words of a quotation of several sentences.
+    thread of mails or series of minutes. The sentence that most probably holds the answer is quoted too, if its
+    probability is above one half and no quotation has it; last the sentence over which the question leads to the
+    answer's passage, if there is one. `words`: the most words of a quotation of several sentences.
     """
     nodes, texts = texts_read(state, run, passages)
     spans = run.read(reader, state.question.text, texts)
@@ -298,11 +300,41 @@ def read_answer(
             near = any(overlap(within, other) for other in others)
             cited.append((node, best.start, best.end) if near else (node, *wide))
             prefixes.append("")
+    if rival is None and (leading := _leading(state, nodes, texts, cited, shorts[0])) is not None:
+        cited.append(leading)
+        prefixes.append("")
     citations, numbers = numbered(state, cited)
     quotes = zip([prefixes[numbers.index(n)] for n in range(1, len(citations) + 1)], quotations(citations), strict=True)
     answer = "\n".join(quote if quote.startswith(f"{first[:-2]} [") else first + quote for first, quote in quotes)
     headline = f"{shorts[0]}: "
     return Answer(answer, (shorts[0],), citations, headline=headline if answer.startswith(headline) else "")
+
+
+def _leading(
+    state: State, nodes: Sequence[int], texts: Sequence[PassageText], cited: Sequence[_Cited], short: str
+) -> _Cited | None:
+    """Return the sentence over which the question leads to the first that is cited: the other hop of two.
+
+    Both name an entity that is neither in the question nor the answer. Of the words of the question that nothing cited
+    has, the sentence with its title has two or more, and at least half.
+    """
+    question, graph = state.question.text, state.graph
+    shown = [(texts[nodes.index(node)], start, end) for node, start, end in cited]
+    missing = set(words(question))
+    for passage, start, end in shown:
+        missing.difference_update(words(f"{passage.title} {passage.text[start:end]}"))
+    first, start, end = shown[0]
+    near = graph.columns.adjacency.row(cited[0][0])
+    names = [graph.names[node] for node in near[graph.columns.kinds[near] == Kind.ENTITY].tolist()]
+    own = [name for name in names if name in first.text[start:end] and name not in question and name not in short]
+    best, most = None, max(2.0, len(missing) / 2)
+    for at, passage in enumerate(texts if len(missing) > 1 and own else ()):
+        for sentence in sentences_of(passage):
+            text = passage.text[sentence.start : sentence.end]
+            number = len(missing.intersection(words(f"{passage.title} {text}")))
+            if number >= most and any(name in text for name in own):
+                best, most = (nodes[at], sentence.start, sentence.end), number + 0.5  # the first of equals
+    return best
 
 
 def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[PassageText], run: Run) -> Sentence | None:
