@@ -83,15 +83,22 @@ export function HealthScreen({ state }: { state: ServerState }) {
       </section>
       <details>
         <summary>{count(state.methods.length, "method")}</summary>
-        <ul class="methods">
-          {state.methods.map((method) => (
-            <li key={method.name}>
-              <strong>{method.name}</strong>
-              {method.needs_llm && <span class="tag">needs a language model</span>}
-              <span class="soft">{method.about}</span>
-            </li>
-          ))}
-        </ul>
+        {[...new Set(state.methods.map(({ group }) => group))].map((group) => (
+          <section key={group}>
+            <h3>{group}</h3>
+            <ul class="methods">
+              {state.methods
+                .filter((method) => method.group === group)
+                .map((method) => (
+                  <li key={method.name}>
+                    <strong>{method.name}</strong>
+                    {method.needs_llm && <span class="tag">needs a language model</span>}
+                    <span class="soft">{method.about}</span>
+                  </li>
+                ))}
+            </ul>
+          </section>
+        ))}
       </details>
       <p class="soft">
         For programs: <a href={addressOf("docs")}>description of the HTTP interface</a>.
