@@ -83,7 +83,7 @@ interface NewProps {
 }
 
 const EXAMPLE = `[[model_servers]]
-base_url = "http://localhost:11434/v1"`;
+base_url = "ADDRESS/v1"  # of a server with the interface of OpenAI`;
 
 const NUMBERS = {
   prompt_price: "Price of a million tokens of prompts",
