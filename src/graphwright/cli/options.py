@@ -10,11 +10,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, is_dataclass, replace
-from functools import partialmethod
+from functools import cached_property, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer.core
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
 
 import graphwright
 from graphwright import data, evaluate, models, search, store
@@ -545,6 +547,28 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+class Command(typer.core.TyperCommand):
+    """A command that reads its options from its function when it is used: all commands' would take 0.04 s."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._function = getattr(self.callback, "function", lambda: None)
+        del self.params, self.callback
+
+    @cached_property
+    def _expanded(self) -> Any:
+        declared = CommandInfo(callback=expanded(self._function))
+        return get_command_from_info(declared, pretty_exceptions_short=False, rich_markup_mode=None)
+
+    @cached_property
+    def params(self) -> Any:  # type: ignore[override]
+        return self._expanded.params
+
+    @cached_property
+    def callback(self) -> Any:  # type: ignore[override]
+        return self._expanded.callback
+
+
 class Commands(typer.Typer):
     """A group of commands, which declare their options as `expanded` describes."""
 
@@ -553,8 +577,17 @@ class Commands(typer.Typer):
 
     def command(self, name: str | None = None, **options: Any) -> Callable[..., Any]:
         """Return a decorator that adds a command."""
-        add = super().command(name, **options)
-        return lambda command: add(expanded(command))
+        add = super().command(name, **{"cls": Command, **options})
+
+        def added(function: Callable[..., None]) -> Callable[..., None]:
+            def unread() -> None: ...
+
+            unread.__doc__, unread.__name__ = function.__doc__, function.__name__
+            unread.function = function  # type: ignore[attr-defined]
+            add(unread)
+            return function
+
+        return added
 
 
 def _flat(command: Any) -> Iterator[inspect.Parameter]:

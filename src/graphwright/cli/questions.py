@@ -5,10 +5,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from typer.core import TyperCommand
+from graphwright.cli.options import Command
 
 
-class QuestionCommand(TyperCommand):
+class QuestionCommand(Command):
     """A command with a question as its only argument.
 
     A word that begins with a dash is the question if it has spaces, or if there is no other argument and no option has
