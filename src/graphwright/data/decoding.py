@@ -49,7 +49,7 @@ _COMMON = re.compile("[\t\n\r -~\xa0-\u024f\u2010-\u2027\u20ac\u3000-\u301f\uff0
 _DIVIDED = re.compile(rb"[\0-\x02]0|0[\1\2]|\xff\x0c|\x0c\xff|\0")  # has a separator
 _SEPARATOR = re.compile("[\t\n\r ,.\u3000-\u3002\uff0c]")
 _SCRIPTS = [
-    re.compile(f"[{letters}]")
+    f"[{letters}]"
     for letters in (
         "\u0370-\u03ff", "\u0400-\u04ff", "\u0590-\u05ff", "\u0600-\u06ff", "\u0900-\u0dff", "\u0e00-\u0eff",
         "\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7ff",
@@ -238,7 +238,7 @@ def _marked(head: bytes) -> str:
 def _is_plain(text: str) -> bool:
     """Return whether nine in ten characters are common to scripts or letters of one script, and some divide words."""
     common = len(_COMMON.findall(text))
-    letters = max(len(script.findall(text)) for script in _SCRIPTS) if common < len(text) else 0
+    letters = max(len(re.findall(script, text)) for script in _SCRIPTS) if common < len(text) else 0
     return 10 * (common + letters) >= 9 * len(text) and 100 * len(_SEPARATOR.findall(text)) >= len(text) > 0
 
 

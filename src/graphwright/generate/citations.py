@@ -44,9 +44,7 @@ _TYPED = {  # characters that vary when a text is typed again; the last are invi
 # A change in a number or a negation changes the statement, so it is never a slip.
 _DECISIVE = re.compile(r"\d|^(?:no|not|never|none|nor|neither|cannot|without)$|n't$")
 # Scripts without spaces between words, or with endings attached: a letter may be a word there.
-_RUN_ON = re.compile(
-    "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3040-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
+_RUN_ON = "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3040-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
 _AROUND = ".,;:!?'()[]{}*_"  # punctuation before and after words
 _MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
 _MARKERS = re.compile(rf"(\s*)({_MARKER.pattern}(?:\s*{_MARKER.pattern})*)")  # in a row, on one statement
@@ -191,7 +189,7 @@ def _is_slip(a: str, b: str) -> bool:
     """Return whether two words differ by one slip: see `locate`."""
     from rapidfuzz.distance import OSA
 
-    if any(len(w) < _MIN_SLIP or _DECISIVE.search(w) or _RUN_ON.search(w) or not words(w) for w in (a, b)):
+    if any(len(w) < _MIN_SLIP or _DECISIVE.search(w) or re.search(_RUN_ON, w) or not words(w) for w in (a, b)):
         return False
     return a[0] == b[0] and OSA.distance(a, b) == 1
 
@@ -216,7 +214,7 @@ def _inside_word(text: str, at: int) -> bool:
     if after in ".,":
         return before.isdigit() and text[at + 1 : at + 2].isdigit()
     wordy = (before.isalnum() or unicodedata.combining(before)) and after.isalnum()
-    return bool(wordy) and not (_RUN_ON.match(before) or _RUN_ON.match(after))
+    return bool(wordy) and not (re.match(_RUN_ON, before) or re.match(_RUN_ON, after))
 
 
 @lru_cache(maxsize=64)

@@ -6,27 +6,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.methods.answering import method_with_search
-from graphwright.methods.house import bm25, cot, graph, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.method import LIMITS_HELP, Builder, Help, Method
-from graphwright.methods.papers.communities import (
-    graphrag_global,
-    graphrag_local,
-    lightrag_global,
-    lightrag_hybrid,
-    lightrag_local,
-    raptor,
-)
-from graphwright.methods.papers.lego import INSTANCES, instance
-from graphwright.methods.papers.lego_systems import gcr, grag_m, gsr, kelp, rog, tog
-from graphwright.methods.papers.pagerank import hipporag, hipporag2, linearrag, proprag
-from graphwright.methods.papers.passages import fastinsight, fastinsight_entities, gar, hyde, ircot
-from graphwright.methods.papers.paths import clue_rag, pathrag, pathrag_lt, reg
-from graphwright.methods.papers.trees import bubblerag, g_retriever
 from graphwright.models.protocols import LLM
 from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators.operator import Operator
@@ -83,10 +69,13 @@ MODELS: Mapping[str, Callable[[object], Any]] = {
 
 @dataclass(frozen=True)
 class NamedMethod:
-    """A method of the registry: `build` makes it over a snapshot; its options are the further arguments of `build`."""
+    """A method of the registry: `build` makes it over a snapshot; its options are the further arguments of `build`.
+
+    `builder`: that function, or the module of methods in which it has the name of the method.
+    """
 
     name: str
-    build: Callable[..., Method]
+    builder: Callable[..., Method] | str
 
     def __call__(self, snapshot: Snapshot, **options: Any) -> Method:
         """Return the method over a snapshot. Raises OptionError for a missing option or a wrong number."""
@@ -128,18 +117,35 @@ class NamedMethod:
         return "llm" in self._declared and "llm" not in self.required
 
     @cached_property
+    def build(self) -> Callable[..., Method]:
+        """The function that makes the method, imported when first used: a question needs few of the modules."""
+        if not isinstance(self.builder, str):
+            return self.builder
+        module = import_module(f"graphwright.methods.{self.builder}")
+        function: Callable[..., Method] = getattr(module, self.name.replace("-", "_"))
+        return function
+
+    @cached_property
     def _declared(self) -> dict[str, Option]:
         return declared_options(self.build)
 
 
-_BUILDERS: tuple[Callable[..., Method], ...] = (
-    vanilla, cot, vector, bm25, hybrid, multihop, ppr, hyde, ircot, hipporag, hipporag2, proprag, linearrag, clue_rag,
-    lightrag_local, lightrag_global, lightrag_hybrid, graphrag_local, graphrag_global, raptor, g_retriever, rerank,
-    multihop_rerank, graph, gar, fastinsight, fastinsight_entities, bubblerag, pathrag, pathrag_lt, reg,
-    *map(instance, INSTANCES), rog, gsr, kelp, tog, grag_m, gcr,
-)  # fmt: skip
+_MODULES: tuple[tuple[str, str], ...] = (
+    ("house", "vanilla cot vector bm25 hybrid multihop ppr"),
+    ("papers.passages", "hyde ircot"),
+    ("papers.pagerank", "hipporag hipporag2 proprag linearrag"),
+    ("papers.paths", "clue-rag"),
+    ("papers.communities", "lightrag-local lightrag-global lightrag-hybrid graphrag-local graphrag-global raptor"),
+    ("papers.trees", "g-retriever"),
+    ("house", "rerank multihop-rerank graph"),
+    ("papers.passages", "gar fastinsight fastinsight-entities"),
+    ("papers.trees", "bubblerag"),
+    ("papers.paths", "pathrag pathrag-lt reg"),
+    ("papers.lego", " ".join(f"lego-{number}" for number in range(1, 16))),
+    ("papers.lego_systems", "rog gsr kelp tog grag-m gcr"),
+)
 
-METHODS = {name: NamedMethod(name, build) for build in _BUILDERS for name in [build.__name__.replace("_", "-")]}
+METHODS = {name: NamedMethod(name, module) for module, names in _MODULES for name in names.split()}
 GROUPS: Mapping[str, tuple[str, ...]] = {  # the methods in the order of lists, by heading
     "Recommended": ("multihop", "multihop-rerank", "graph"),
     "Other searches": ("vector", "bm25", "hybrid", "ppr", "rerank"),

@@ -25,9 +25,9 @@ _UNSPACED = (
 )
 UNSPACED = re.compile(f"[{_UNSPACED}]+")  # a run of a script in which spaces do not separate words
 
-# A letter of a script beyond Latin, Greek, Cyrillic and Armenian.
-OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u2c00-\u2dff\u3005-\u3007\u3041-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
-_RUN = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
+# The pattern of a letter of a script beyond Latin, Greek, Cyrillic and Armenian.
+OTHER_SCRIPTS = "[\u0590-\u1cff\u2c00-\u2dff\u3005-\u3007\u3041-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
+_RUN = f"[{_UNSPACED}]+|[^{_UNSPACED}]+"  # compiled at first use, which takes 3 ms
 _CHARACTER = re.compile(f"[^{MARKS}][{MARKS}]*")
 _ARTICLE = re.compile("(?:[وبكف]?ال|لل)(?=\\w{3})")
 _POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u200c\u200d]+")
@@ -43,7 +43,7 @@ def runs(word: str) -> list[str]:
     >>> runs("GNU的tar命令")
     ['GNU', '的', 'tar', '命令']
     """
-    return _RUN.findall(word)
+    return re.findall(_RUN, word)
 
 
 def characters(run: str) -> list[str]:

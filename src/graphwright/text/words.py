@@ -118,7 +118,7 @@ def words(text: str) -> list[str]:
     folded = text.lower()
     if not folded.isascii():
         folded = fold_letters(_ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
-        if OTHER_SCRIPTS.search(folded):
+        if re.search(OTHER_SCRIPTS, folded):
             terms = _INDEXED_WITH_MARKS.findall(unicodedata.normalize("NFC", folded))
             return [part for word in terms if word not in STOP_WORDS for part in _parts(word)]
         folded = unicodedata.normalize("NFC", folded)
@@ -195,7 +195,7 @@ def _parts(word: str) -> Iterator[str]:
 _LETTERS = re.compile(r"[^\W\d_]{3,}")
 _WITH_MARKS = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}])+")
 _FIRST_SYLLABLE = "\uac00"  # of Hangul
-_TERM_RUN = re.compile(  # kanji and katakana; Hangul; Thai, Lao, Burmese, Khmer
+_TERM_RUN = (  # kanji and katakana; Hangul; Thai, Lao, Burmese, Khmer
     "[\u3005-\u3007\u30a1-\u30fa\u30fc\u3400-\u9fff\uf900-\ufaff]+|[\uac00-\ud7a3]+|[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]+"
 )
 _MAX_PHRASES = 8
@@ -264,7 +264,7 @@ def frequent_terms(text: str) -> list[tuple[int, str]]:
 
 def _repeated_runs(text: str) -> dict[str, list[int]]:
     """Return the terms of unspaced scripts with their offsets: repeated runs and, between Hiragana, whole ones."""
-    runs = [match.span() for match in _TERM_RUN.finditer(text)]
+    runs = [match.span() for match in re.finditer(_TERM_RUN, text)]
     ends = {at: end for start, end in runs for at in _starts(text, start, end)}
     terms: dict[str, list[int]] = {}
     repeated = _grouped(text, ends, ends, 2)

@@ -328,3 +328,6 @@ def _about(extraction: str, retrieval: str) -> str:
     graph = f"the PPR subgraph pruned by {pruned}" if pruned else "the PPR subgraph"
     paths = {"SPR": "shortest paths", "OSAR": f"shortest paths reranked by {by}", "ISAR": f"beam search by {by}"}
     return f"Rank passages by {paths[kind]} in {graph}"
+
+
+globals().update((build.__name__, build) for build in map(instance, INSTANCES))  # as the registry names them
