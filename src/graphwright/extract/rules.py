@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING
 
 from graphwright.data.document import BELOW, Labels
-from graphwright.data.records.openie import OpenieRecord
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
 from graphwright.graph.graph import CO_OCCURS
 from graphwright.text.names import (
@@ -25,6 +25,9 @@ from graphwright.text.names import (
     surface_words,
 )
 from graphwright.text.words import frequent_terms, repeated_phrases, words
+
+if TYPE_CHECKING:
+    from graphwright.data.records.openie import OpenieRecord
 
 _MAX_PREDICATE = 40  # characters
 _PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their)(?=\s+[^\W\d_])")  # at the beginning of a sentence

@@ -189,7 +189,7 @@ def _tokens_with(letters: str) -> int:
 
 @cache
 def _tokens() -> str:
-    return "".join(f"{token.removeprefix('##')}\n" for token in vocabulary())
+    return "\n".join(["", *vocabulary(), ""]).replace("\n##", "\n")
 
 
 def _consonants(word: str) -> str:

@@ -216,7 +216,7 @@ def token_set(text: str) -> frozenset[int]:
 
 def vocabulary() -> list[str]:
     """Return the tokens of the embedded models, in any order; the later ones of a word begin with ##."""
-    return list(loaded(_load_tokenizer).get_vocab(with_added_tokens=False))
+    return list(json.loads(weights_file("tokenizer.json", ENCODER).read_bytes())["model"]["vocab"])
 
 
 def encoded(ids: Sequence[list[int]]) -> Iterator[tuple[list[int], list[Floats]]]:
