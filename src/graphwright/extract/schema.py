@@ -26,7 +26,6 @@ from typing import Any, Self, TypeVar
 
 from graphwright.constraints import Checked
 from graphwright.data.decoding import existing, suffix_of
-from graphwright.data.graph_files.rdf import RDF_FORMATS
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.extract.extraction import ALSO_KNOWN_AS, Extraction, Relation
 from graphwright.files import toml_text
@@ -108,6 +107,8 @@ class Schema(Checked):
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read TOML, OWL or SHACL (extra `rdf`). Raises OptionError for a wrong value, DataError for no such file."""
+        from graphwright.data.graph_files.rdf import RDF_FORMATS
+
         path = existing(path)
         try:
             if suffix_of(path) in RDF_FORMATS:
