@@ -247,7 +247,7 @@ def test_operators_import_model_protocols_only() -> None:
 
 
 def test_importing_package_loads_nothing_heavy() -> None:
-    heavy = ["numpy", "numba", "onnxruntime", "tokenizers", "torch", "httpx", "httpx2", "openai", "pydantic"]
+    heavy = ["numpy", "numba", "onnxruntime", "torch", "httpx", "httpx2", "openai", "pydantic"]
     code = f"import sys, graphwright; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

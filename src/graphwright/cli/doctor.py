@@ -22,7 +22,7 @@ from graphwright.cli.options import AsJson, BaseUrl, ModelOptions
 from graphwright.cli.terminal import console, print_json
 from graphwright.errors import GraphwrightError, counted
 
-_PACKAGES = ("numpy", "onnxruntime", "tokenizers", "httpx", "pydantic")
+_PACKAGES = ("numpy", "onnxruntime", "httpx", "pydantic")
 _KEY = "OPENAI_API_KEY"
 _TIMEOUT = 60.0  # seconds for a reply: a server may have to load the model first
 _REINDEX = "Index the documents again."
@@ -83,7 +83,7 @@ def check_machine() -> Iterator[Check]:
     yield Check("python", Status.OK, f"{platform.python_version()} on {platform.platform(terse=True)}")
     yield _checked("packages", check_packages, "Reinstall graphwright.")
     yield _checked("kernels", check_kernels, "Run: pip install --force-reinstall graphwright")
-    yield _checked("encoder", check_encoder, "Run: pip install --force-reinstall graphwright onnxruntime tokenizers")
+    yield _checked("encoder", check_encoder, "Run: pip install --force-reinstall graphwright onnxruntime")
 
 
 def check_packages() -> Check:

@@ -35,7 +35,7 @@ from graphwright.store import Progress, writer_lock
 _MAX_FAILURES = 3  # of a method that never worked, before the run ends
 _VOLATILE = ("machine", "started", "continued", "baseline", "index", "commit")  # may differ when a run is resumed
 _OF_INDEX = ("nodes", "edges")  # unknown before there is an index
-_LIBRARIES = ("numpy", "onnxruntime", "tokenizers")
+_LIBRARIES = ("numpy", "onnxruntime")
 
 
 def run(

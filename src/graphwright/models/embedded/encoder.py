@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
 from graphwright.constraints import Between, Checked
 from graphwright.errors import ModelError
+from graphwright.models.embedded.wordpiece import Tokens, WordPiece
 from graphwright.models.protocols import Floats, Usage, refuse_text
-
-if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
 
 REMEDY = "Install graphwright again, or build the weights with scripts/build_encoder.py and scripts/build_reading.py."
 WEIGHTS = Path(__file__).parents[1] / "weights"  # the folder of all weights
@@ -175,7 +173,7 @@ class MiniLM(Checked):
         """Return the number of tokens of each text, uncut and without the two special ones."""
         counts: list[int] = []
         for start in range(0, len(texts), _BLOCK):
-            counts += map(len, tokenise(texts[start : start + _BLOCK]))
+            counts += (len(tokens.ids) for tokens in tokenise(texts[start : start + _BLOCK]))
         return counts
 
 
@@ -197,15 +195,10 @@ def token_ids(
     ]
 
 
-def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
+def tokenise(texts: Sequence[str], spans: bool = False) -> list[Tokens]:
     """Return the tokens without special ones; a lone surrogate, which has no UTF-8, counts as a question mark."""
     tokenizer = loaded(_load_tokenizer)
-    call = tokenizer.encode_batch if spans else tokenizer.encode_batch_fast
-    try:
-        return call(list(texts), add_special_tokens=False)
-    except (TypeError, UnicodeEncodeError):  # which of them depends on the version of tokenizers
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        return call(clean, add_special_tokens=False)
+    return [tokenizer.encode(text, spans) for text in texts]
 
 
 @lru_cache(maxsize=1024)
@@ -216,7 +209,7 @@ def token_set(text: str) -> frozenset[int]:
 
 def vocabulary() -> list[str]:
     """Return the tokens of the embedded models, in any order; the later ones of a word begin with ##."""
-    return list(json.loads(weights_file("tokenizer.json", ENCODER).read_bytes())["model"]["vocab"])
+    return list(loaded(_load_tokenizer).vocabulary)
 
 
 def encoded(ids: Sequence[list[int]]) -> Iterator[tuple[list[int], list[Floats]]]:
@@ -244,11 +237,9 @@ def _load_session() -> Any:
 
 
 @cache
-def _load_tokenizer() -> Tokenizer:
-    from tokenizers import Tokenizer
-
+def _load_tokenizer() -> WordPiece:
     file = weights_file("tokenizer.json", ENCODER)
     try:
-        return Tokenizer.from_buffer(file.read_bytes())
-    except Exception as exc:
-        raise ModelError(f"MiniLM: {file} cannot be read: {exc}. {REMEDY}") from exc
+        return WordPiece(json.loads(file.read_bytes())["model"]["vocab"])
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise ModelError(f"MiniLM: {file} cannot be read: {exc!r}. {REMEDY}") from exc
