@@ -562,10 +562,12 @@ class Command(typer.core.TyperCommand):
 
     @cached_property
     def params(self) -> Any:  # type: ignore[override]
+        """Its options and arguments."""
         return self._expanded.params
 
     @cached_property
     def callback(self) -> Any:  # type: ignore[override]
+        """What runs it with their values."""
         return self._expanded.callback
 
 
