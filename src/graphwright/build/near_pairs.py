@@ -24,6 +24,7 @@ _ALL = 256  # rows up to which all are compared with all
 _SLACK = 1e-3  # of a cosine by matrix product, which depends on the shape of the matrices in its last digits
 _BLOCK = 2048  # rows, or pairs, compared at once, which bounds the memory
 _COSINES = 2**23  # of rows of one group computed at once, likewise
+_FEW = 16  # rows up to which BLAS, whose threads wait for one another, takes longer than one core
 
 
 class NearPairs(NamedTuple):
@@ -73,12 +74,12 @@ def near_pairs(
     """
     rows = VectorRows.of(vectors)
     pivots, units = _pivots(rows.fingerprints()), _UnitRows(rows)
-    nearest = None if known is None else _updated_nearest(units, pivots, known)
-    if known is None or nearest is None:
+    updated = None if known is None else _updated_nearest(units, pivots, known)
+    if known is None or updated is None:
         nearest = pivots[_nearest(units, units[pivots])]
         parts = [_pairs_in_groups(units, kinds, nearest, np.ones(len(rows), bool), threshold)]
     else:
-        moved = (np.sort(nearest, axis=1) != np.sort(_earlier_nearest(len(rows), known), axis=1)).any(axis=1)
+        nearest, moved = updated
         unchanged = _kept(known)
         first, second = nearest[unchanged[:, 0]], nearest[unchanged[:, 1]]
         unchanged = unchanged[(first[:, :, None] == second[:, None, :]).any(axis=(1, 2))]  # with a pivot in common
@@ -132,22 +133,27 @@ def _earlier_nearest(n: int, known: KnownPairs) -> Ints:
     return nearest
 
 
-def _updated_nearest(rows: _UnitRows, pivots: Ints, known: KnownPairs) -> Ints | None:
-    """Return the pivots nearest to each row, computed only where they may have changed; None where many have."""
+def _updated_nearest(rows: _UnitRows, pivots: Ints, known: KnownPairs) -> tuple[Ints, NDArray[np.bool_]] | None:
+    """Return the pivots nearest to each row, computed only where they may have changed, and which rows have others.
+
+    None where many of the pivots have changed.
+    """
     before, unit = known.row[_pivots(known.sums)], rows[pivots]
     nearest, added = _earlier_nearest(len(rows), known), np.setdiff1d(pivots, before)
     if len(before) != len(pivots) or len(added) > len(pivots) // 2:
         return None
-    changed = np.asarray((nearest < 0).any(axis=1) | np.isin(nearest, np.setdiff1d(before, pivots)).any(axis=1))
-    position = np.full(len(rows), -1)
+    position = np.full(len(rows) + 1, -1)  # the last is that of no pivot
     position[pivots] = np.arange(len(pivots))
+    moved = np.asarray((position[nearest.T] < 0).any(axis=0))
     for start in range(0, len(rows) if len(added) else 0, _BLOCK):
         block = rows[start : start + _BLOCK]
         farther = np.einsum("ikj,ij->ik", unit[position[nearest[start : start + _BLOCK]]], block).min(axis=1)
-        changed[start : start + _BLOCK] |= (block @ rows[added].T).max(axis=1) >= farther - _SLACK
-    again = np.flatnonzero(changed)
-    nearest[again] = pivots[_nearest(_UnitRows(rows.vectors.take(again)), unit)]
-    return nearest
+        moved[start : start + _BLOCK] |= _products(block, rows[added]).max(axis=1) >= farther - _SLACK
+    again = np.flatnonzero(moved)
+    found = pivots[_nearest(_UnitRows(rows.vectors.take(again)), unit)]
+    moved[again] = (np.sort(found, axis=1) != np.sort(nearest[again], axis=1)).any(axis=1)
+    nearest[again] = found
+    return nearest, moved
 
 
 def _pairs_in_groups(rows: _UnitRows, kinds: Kinds, nearest: Ints, some: NDArray[np.bool_], threshold: float) -> Ints:
@@ -159,7 +165,7 @@ def _pairs_in_groups(rows: _UnitRows, kinds: Kinds, nearest: Ints, some: NDArray
     order = np.lexsort((member, pivot))
     for members in np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1):
         chosen = np.flatnonzero(some[members])
-        pairs.append(_pairs_between(rows[members], members, kinds, chosen, threshold))
+        pairs.append(_pairs_between(rows.vectors[members], members, kinds, chosen, threshold))
     return np.concatenate(pairs)
 
 
@@ -168,18 +174,24 @@ def _nearest(rows: _UnitRows, pivots: Floats) -> Ints:
     probes = min(2, len(pivots))
     nearest: list[NDArray[np.int64]] = [np.empty((0, probes), np.int64)]
     for block in range(0, len(rows), _BLOCK):
-        cosines = rows[block : block + _BLOCK] @ pivots.T
+        cosines = _products(rows[block : block + _BLOCK], pivots)
         nearest.append(np.argpartition(-cosines, probes - 1, axis=1)[:, :probes].copy())  # a view would keep it all
     return np.concatenate(nearest)
 
 
-def _pairs_between(unit: Floats, members: Ints, kinds: Kinds, some: Ints, threshold: float) -> Ints:
+def _products(some: Floats, rows: Floats) -> Floats:
+    """Return the products of some rows and all, whose last digits depend on the shapes."""
+    return np.einsum("ij,kj->ik", some, rows) if len(some) <= _FEW else some @ rows.T
+
+
+def _pairs_between(rows: Floats, members: Ints, kinds: Kinds, some: Ints, threshold: float) -> Ints:
     """Return the near pairs of some of these rows, `members`, and any other; a cosine depends on the two alone."""
-    pairs, size = [np.empty((0, 2), np.int64)], min(_BLOCK, 1 + _COSINES // max(len(unit), 1))
-    kind = np.zeros(len(unit), np.int64)
+    pairs, size = [np.empty((0, 2), np.int64)], min(_BLOCK, 1 + _COSINES // max(len(rows), 1))
+    kind, lengths = np.zeros(len(rows), np.int64), np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    lengths[lengths == 0] = np.inf  # a zero row is near to none
     for block in range(0, len(some), size):
         part = some[block : block + size]
-        near = unit[part] @ unit.T >= threshold - _SLACK
+        near = _products(rows[part], rows) >= (threshold - _SLACK) * lengths[part, None] * lengths
         alike = np.flatnonzero(near.any(axis=0))
         kind[alike] = kinds(members[alike])
         at, other = np.nonzero(near & (kind[part, None] == kind))
@@ -187,6 +199,6 @@ def _pairs_between(unit: Floats, members: Ints, kinds: Kinds, some: Ints, thresh
         both = _distinct(both[both[:, 0] < both[:, 1]])
         for start in range(0, len(both), _BLOCK):
             few = both[start : start + _BLOCK]
-            first, second = (unit[few[:, side]].astype(np.float64) for side in (0, 1))
+            first, second = (normalised(rows[few[:, side]]).astype(np.float64) for side in (0, 1))
             pairs.append(few[np.einsum("ij,ij->i", first, second) >= threshold])
     return members[np.concatenate(pairs)]
