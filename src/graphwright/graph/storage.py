@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import StoreError, cause_of, explained
+from graphwright.files import KnownFiles
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.records import RecordColumns
@@ -28,6 +31,8 @@ _AGAIN = "Build the index again."
 _MAPPED = 2**20  # smaller files are read into memory, because a mapping occupies a file descriptor
 _ARRAY, _NONE = "array", "None"
 Array: TypeAlias = NDArray[Any]
+Sums: TypeAlias = NDArray[np.uint64]
+KNOWN = KnownFiles()  # files of snapshots that this process has written or read
 # The kinds of columns that consist of several, and the kind of each part.
 _COMPOSED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
     "TextColumn": (TextColumn, dict.fromkeys(("data", "offsets"), _ARRAY)),
@@ -165,20 +170,30 @@ def check_limits(array: Array, limits: Limits, path: Path) -> None:
 
 def save_array(array: Array, path: Path) -> None:
     """Write one array, and the checksums of a large one's blocks."""
-    _write(array, path)
+    sums = _write(array, path)
     if path.stat().st_size > IN_BLOCKS:
-        _write(block_sums(np.memmap(path, np.uint8, "r")), block_file(path))
+        _write(sums, block_file(path))
 
 
-def _write(array: Array, path: Path) -> None:
+def _write(array: Array, path: Path) -> Sums:
+    """Write one array as `np.save` does; return the checksum of each block of the file, which is known from now on."""
+    array, written = np.ascontiguousarray(array), BytesIO()
+    np.lib.format.write_array_header_1_0(written, np.lib.format.header_data_from_array_1_0(array))
+    data, header = array.reshape(-1).view(np.uint8), np.frombuffer(written.getvalue(), np.uint8)
+    first = BLOCK - len(header)
+    sums = np.concatenate((block_sums(np.append(header, data[:first])), block_sums(data[first:])))
     with path.open("wb") as file:
-        try:
-            np.save(file, np.ascontiguousarray(array))
-        except OSError as error:
-            if error.errno is None:  # numpy gives no cause of a short write; writing one byte more raises it
-                file.write(b"\0")
-                file.flush()
-            raise
+        file.write(header.data)
+        file.write(data.data)
+        file.flush()
+        about = os.fstat(file.fileno())
+    KNOWN.put(about, checksum_of(sums, about.st_size))
+    return sums
+
+
+def checksum_of(sums: Sums, size: int) -> int:
+    """Return the checksum of a file of this size, given those of its blocks."""
+    return crc32(sums.tobytes(), size & 0xFFFFFFFF)
 
 
 def block_file(path: Path) -> Path:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,22 @@ import numpy as np
 
 from graphwright.errors import StoreError, cause_of, explained
 from graphwright.files import flush_all
-from graphwright.graph.storage import block_file, check_limits, load_array, load_graph, save_array, save_graph
+from graphwright.graph.storage import (
+    KNOWN,
+    block_file,
+    check_limits,
+    checksum_of,
+    load_array,
+    load_graph,
+    save_array,
+    save_graph,
+)
 from graphwright.kernels.blocks import Limits, block_sums
 from graphwright.models.protocols import Encoder
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex, vectors_checksum
-from graphwright.search.vector_pages import KNOWN, Pages, checksum_of, map_pages, write_pages
+from graphwright.search.vector_pages import Pages, map_pages, write_pages
 from graphwright.store.locks import Lease
 
 FORMAT = 11
@@ -65,12 +74,13 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
 
 def write_about(folder: Path, about: Mapping[str, Any], checksums: Mapping[str, int] | None = None) -> None:
     """Write the description of a snapshot with the checksums of its files, of which some may be known."""
-    known = dict(checksums or {})
-    files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-    about = {**about, "files": _file_checksums(folder, files.difference(known)) | known}
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    new = {name: _written_checksum(path) for name, path in files.items() if name not in (checksums or {})}
+    about = {**about, "files": new | dict(checksums or {})}
     about["sum"] = _checksum(about)
-    (folder / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
-    flush_all(path for path in folder.rglob("*") if path.is_file() and path.stat().st_nlink == 1)  # others are linked
+    files["about.json"] = folder / "about.json"
+    files["about.json"].write_text(json.dumps(about, indent=1), encoding="utf-8")
+    flush_all(path for path in files.values() if path.stat().st_nlink == 1)  # others are linked
 
 
 def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str, Any], dict[str, int]]:
@@ -134,24 +144,19 @@ def refused(error: StoreError) -> bool:
 
 def _file_checksum(path: Path, again: bool = True) -> int:
     """Return the checksum of a file; unless `again`, as this process knows it if the file was not written since."""
+    if not again and (known := KNOWN.get(path.stat())) is not None:
+        return known
     with path.open("rb") as file:
         about = os.fstat(file.fileno())
-        if not again and (known := KNOWN.get(about)) is not None:
-            return known
         content = np.memmap(file, np.uint8, "r") if about.st_size > _READ else np.fromfile(file, np.uint8)
         checksum = checksum_of(block_sums(content), about.st_size)
         KNOWN.put(about, checksum)
         return checksum
 
 
-def _file_checksums(folder: Path, names: Iterable[str]) -> dict[str, int]:
-    """Return the checksum of each file, -1 for a file with checksums of its blocks."""
-
-    def checksum(name: str) -> tuple[str, int]:
-        return name, _BY_BLOCKS if block_file(folder / name).exists() else _file_checksum(folder / name)
-
-    with ThreadPoolExecutor(_VERIFY_THREADS) as pool:
-        return dict(pool.map(checksum, names))
+def _written_checksum(path: Path) -> int:
+    """Return the checksum of a file that was just written, -1 for a file with checksums of its blocks."""
+    return _BY_BLOCKS if block_file(path).exists() else _file_checksum(path, again=False)
 
 
 def _checksum(about: Mapping[str, Any]) -> int:

@@ -12,25 +12,22 @@ from itertools import pairwise
 from math import gcd
 from pathlib import Path
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import StoreError
-from graphwright.files import KnownFiles, link
+from graphwright.files import link
 from graphwright.graph.columns import TextColumn
-from graphwright.graph.storage import IN_BLOCKS, damaged_block
+from graphwright.graph.storage import IN_BLOCKS, KNOWN, Sums, checksum_of, damaged_block
 from graphwright.kernels.blocks import BLOCK, HalfArray, MappedArray, block_sums
 from graphwright.kernels.ranking import Numbering
 from graphwright.kernels.strings import fingerprints
 from graphwright.models.protocols import Floats
 
-Sums = NDArray[np.uint64]
 Keys = NDArray[np.uint64]  # 128 bits for the text of each vector: uint64[rows, 2], zeros without a text
 _SEED = 0x5851F42D4C957F2D  # of the second half of a key
 _BLOCK = 4_096  # rows that are read at a time
-KNOWN = KnownFiles()  # files of snapshots that this process has read
 
 
 def row_sums(vectors: Floats | HalfArray | VectorRows) -> Sums:
@@ -167,11 +164,6 @@ class Pages:
     def sizes(self) -> list[int]:
         """Return the bytes of each file."""
         return [_ITEM * self.dimension * (end - first) for first, end in pairwise(self.borders)]
-
-
-def checksum_of(sums: Sums, size: int) -> int:
-    """Return the checksum of a file of this size, given those of its blocks."""
-    return crc32(sums.tobytes(), size & 0xFFFFFFFF)
 
 
 def _unit(dimension: int) -> int:
