@@ -362,11 +362,11 @@ class MergedChunks:
 
 def _most_frequent(entity: Ids32 | Ints, counts: NDArray[Any], texts: TextColumn, at: Ints) -> Ints:
     """Return the position of the highest count of each entity, of equals that with the first text, `texts[at]`."""
-    several = np.flatnonzero(np.bincount(entity)[entity] > 1)
-    rank = np.zeros(len(entity), np.int64)
-    rank[several[texts.gather(at[several]).order()]] = np.arange(len(several))
-    order = np.lexsort((rank, -counts, entity))
-    return order[np.diff(entity[order], prepend=-1) > 0]
+    alone = np.bincount(entity)[entity] == 1
+    several, rank = np.flatnonzero(~alone), np.empty(np.count_nonzero(~alone), np.int64)
+    rank[texts.gather(at[several]).order()] = np.arange(len(several))
+    order = several[np.lexsort((rank, -counts[several], entity[several]))]
+    return np.concatenate((np.flatnonzero(alone), order[np.diff(entity[order], prepend=-1) > 0]))
 
 
 def _joined(parts: tuple[NDArray[Any], ...]) -> Ids32:

@@ -155,6 +155,8 @@ class TextColumn(Sequence[str]):
 
     def positions(self, texts: TextColumn) -> NDArray[np.int64]:
         """Return the position of the first string that equals each text, -1 for none."""
+        if not len(texts):
+            return np.empty(0, np.int64)
         number, first = TextColumn.joined((self, texts)).numbered()
         at = first[number[len(self) :]]
         return np.where(at < len(self), at, -1)

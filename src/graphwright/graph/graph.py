@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +15,7 @@ from graphwright.errors import DataError, OptionError, meant
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.records import RecordColumns
-from graphwright.kernels.blocks import block_sums
+from graphwright.kernels.blocks import digest
 from graphwright.kernels.csr import Csr, group, readonly, undirected
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.kernels.walks import Labelled
@@ -32,7 +30,6 @@ REFERS = "refers to"  # from a chunk to the first chunk of a document that its o
 _OF_CHUNKS = (ABOUT, MENTIONS, REFERS)
 OWN_RELATIONS = (*_OF_CHUNKS, ALIAS, SYNONYM, CO_OCCURS)
 
-_LARGE = 2**20  # bytes from which on an array is hashed by its block sums
 Ids32 = NDArray[np.int32]
 WRITTEN = 20  # maximum triples in the text of a node on a graph without passages
 
@@ -189,7 +186,7 @@ class Columns:
         statements = [column for column in (self.edge_text, self.node_type) if column is not None]
         blocks = [block for column in texts for block in (column.data, column.offsets)]
         records = [] if self.records is None else self.records.arrays()
-        return _digest(self.heads, self.tails, self.relation, *statements, *blocks, *records)
+        return digest(self.heads, self.tails, self.relation, *statements, *blocks, *records)
 
 
 class Graph:
@@ -444,22 +441,13 @@ class Graph:
         """Sixteen hexadecimal digits that change with the nodes and edges."""
         if self._nodes is None:
             return self.columns.checksum
-        return _digest(np.frombuffer(self.columns.checksum.encode(), np.uint8), self._nodes, self.edges)
+        return digest(np.frombuffer(self.columns.checksum.encode(), np.uint8), self._nodes, self.edges)
 
     def __repr__(self) -> str:
         n, m = len(self.columns.names), len(self.columns.heads)
         if self._nodes is None:
             return f"Graph({n} nodes, {m} edges, {self.checksum[:8]})"
         return f"Graph({len(self)} of {n} nodes, {len(self.edges)} of {m} edges, {self.checksum[:8]})"
-
-
-def _digest(*arrays: NDArray[Any]) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    for array in arrays:
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        # A large array is hashed by the sums of its blocks, which is six times as fast.
-        digest.update(data.data if data.size < _LARGE else b"%d %b" % (data.size, block_sums(data).tobytes()))
-    return digest.hexdigest()
 
 
 def positions_in(ascending: NDArray[np.integer], ids: NDArray[np.integer]) -> Ints:

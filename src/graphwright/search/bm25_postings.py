@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.storage import check_limits, load_array, save_array
-from graphwright.kernels.blocks import Limits
+from graphwright.kernels.blocks import Limits, digest
 from graphwright.kernels.csr import group, row_pointers
 from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats
@@ -177,10 +176,7 @@ class WordIndex(ChecksummedIndex):
     @cached_property
     def checksum(self) -> str:
         """Sixteen hexadecimal digits over all arrays."""
-        digest = hashlib.blake2b(digest_size=8)
-        for array in self._arrays():
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
+        return digest(*self._arrays())
 
     def _arrays(self) -> list[NDArray[Any]]:
         """Return the arrays in the order of their files."""

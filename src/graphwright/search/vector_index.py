@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
 from graphwright.graph.graph import Graph, Kind
-from graphwright.kernels.blocks import FarArray, HalfArray, products
+from graphwright.kernels.blocks import FarArray, HalfArray, digest, products
 from graphwright.kernels.csr import readonly
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
@@ -178,7 +177,7 @@ def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None,
     """Return sixteen hexadecimal digits over the vectors of all ids, given the fingerprint of each row."""
     row = np.arange(len(sums)) if row_of is None else np.asarray(row_of)
     of_ids = np.where(row >= 0, np.append(np.asarray(sums), np.uint64(0))[row], np.uint64(0))
-    return hashlib.blake2b(of_ids.tobytes(), digest_size=8, salt=dimension.to_bytes(8, "little")).hexdigest()
+    return digest(of_ids, salt=dimension)
 
 
 def row_cosines(vectors: Any, rows: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
