@@ -272,10 +272,14 @@ def _phrases(
 
 @kernel
 def _copy(data: Bytes, starts: Pointers, borders: Pointers, out: Bytes) -> None:
-    for i in range(starts.size):
-        start, target = np.uint64(starts[i]), np.uint64(borders[i])
-        for k in range(np.uint64(borders[i + 1] - borders[i])):
-            out[target + np.uint64(k)] = data[start + np.uint64(k)]
+    """Copy the strings that begin at `starts`, those that follow one another together."""
+    i = 0
+    while i < starts.size:
+        start, target = starts[i], borders[i]
+        while i < starts.size and starts[i] - start == borders[i] - target:
+            i += 1
+        for k in range(np.uint64(borders[i] - target)):
+            out[np.uint64(target) + np.uint64(k)] = data[np.uint64(start) + np.uint64(k)]
 
 
 @subkernel
