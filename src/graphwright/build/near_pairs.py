@@ -189,6 +189,7 @@ def _pairs_between(rows: Floats, members: Ints, kinds: Kinds, some: Ints, thresh
     pairs, size = [np.empty((0, 2), np.int64)], min(_BLOCK, 1 + _COSINES // max(len(rows), 1))
     kind, lengths = np.zeros(len(rows), np.int64), np.sqrt(np.einsum("ij,ij->i", rows, rows))
     lengths[lengths == 0] = np.inf  # a zero row is near to none
+    unit = np.empty_like(rows)  # of those rows that may be near
     for block in range(0, len(some), size):
         part = some[block : block + size]
         near = _products(rows[part], rows) >= (threshold - _SLACK) * lengths[part, None] * lengths
@@ -197,8 +198,10 @@ def _pairs_between(rows: Floats, members: Ints, kinds: Kinds, some: Ints, thresh
         at, other = np.nonzero(near & (kind[part, None] == kind))
         both = np.sort(np.stack((part[at], other), axis=1), axis=1)
         both = _distinct(both[both[:, 0] < both[:, 1]])
+        used = sorted_distinct(both)
+        unit[used] = normalised(rows[used])
         for start in range(0, len(both), _BLOCK):
             few = both[start : start + _BLOCK]
-            first, second = (normalised(rows[few[:, side]]).astype(np.float64) for side in (0, 1))
+            first, second = (unit[few[:, side]].astype(np.float64) for side in (0, 1))
             pairs.append(few[np.einsum("ij,ij->i", first, second) >= threshold])
     return members[np.concatenate(pairs)]
