@@ -132,17 +132,21 @@ class Enumeration:
         yield from self._differences()
         yield from self._often()
         yield from self._whether_more()
-        related = list(combined.related(self.sets))
-        for rows in related:
-            if rows.count:
-                yield from self._values(rows, _OF_RELATED)
-            yield self._candidate(q.Count(rows.query), ("count",), rows)
-        for rows in (*related, *combined.checks(self.sets), *self.sets.single, *self.sets.empty[:_EMPTY]):
+        yield from self._related()
+        for rows in (*combined.checks(self.sets), *self.sets.single, *self.sets.empty[:_EMPTY]):
             yield self._candidate(q.Exists(rows.query), ("exists",), rows)
             if not rows.count:
                 yield self._candidate(q.Count(rows.query), ("count",), rows)
         for rows, query in combined.every(self.sets):
             yield self._candidate(query, ("every",), rows)
+
+    def _related(self) -> Iterator[Candidate]:
+        """Yield what is asked of the rows of which two columns compare."""
+        for rows in combined.related(self.sets):
+            if rows.count:
+                yield from self._values(rows, _OF_RELATED)
+            yield self._candidate(q.Count(rows.query), ("count",), rows)
+            yield self._candidate(q.Exists(rows.query), ("exists",), rows)
 
     def _candidate(self, query: q.Query, operators: tuple[str, ...], rows: Rows, answer: int = -1) -> Candidate:
         return self._made(query, self.sets.execution.result(query), operators, rows, answer)

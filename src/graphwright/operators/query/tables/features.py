@@ -210,7 +210,7 @@ class QuestionFeatures:
         return before, [nearest, weight, *(counts[kind] for kind in _KINDS)]
 
     def _compared(self, candidate: Candidate) -> list[float]:
-        """Return whether a candidate compares two columns, how many of them are named, and how alike their names are."""
+        """Return whether a candidate compares two columns, the share of them that is named, and how alike they are."""
         pair = [part for part in candidate.given if part.kind == "field"]
         if not pair:
             return [0.0, 0.0, 0.0]
