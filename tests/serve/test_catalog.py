@@ -222,3 +222,13 @@ def test_folder_is_home_where_it_is_empty_or_has_indexes(tmp_path: Path) -> None
         (tmp_path / name / "index.sqlite").touch()
     homes = [path.name for path in sorted(tmp_path.iterdir()) if is_home(path)]
     assert homes == ["empty", "library"] and not is_home(tmp_path / "missing")
+
+
+def test_indexes_that_are_renamed_while_they_are_listed_are_listed(tmp_path: Path) -> None:
+    Index.create(tmp_path / "a", encoder=HashEncoder()).close()
+    with opened(tmp_path, str(tmp_path / "a")) as catalog:
+        listed = iter(catalog.items())
+        catalog.home = tmp_path
+        catalog.change("a", Record("b"))
+        assert [name for name, _ in listed] == ["a"]
+        assert [index.path for index in catalog.values()] == [tmp_path / "a"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -259,6 +259,14 @@ class Catalog(Mapping[str, Index]):
 
     def __len__(self) -> int:
         return len(self._indexes)
+
+    def items(self) -> ItemsView[str, Index]:
+        """Return the names with their indexes, all as of now: none is looked up again, which may be deleted."""
+        return self._indexes.items()
+
+    def values(self) -> ValuesView[Index]:
+        """Return the indexes as of now."""
+        return self._indexes.values()
 
     def at(self, path: Path, encoder: NamedEncoder | None = None) -> Index:
         """Return the index of a folder under the name of its path; it is opened if it is not yet. Raises StoreError."""

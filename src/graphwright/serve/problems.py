@@ -26,6 +26,7 @@ from graphwright.serve.catalog import Catalog
 from graphwright.serve.events import to_json
 from graphwright.serve.failures import words_of
 from graphwright.serve.logs import REQUEST_ID, log
+from graphwright.store import BeingWritten
 
 _KIND = "urn:graphwright:problem:"
 _STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (  # status and kind of errors; the first match
@@ -35,6 +36,7 @@ _STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (  # status and k
     (BudgetError, 503, "budget"),
     (ReplyCutError, 504, "model-timeout"),
     (ModelError, 502, "model"),
+    (BeingWritten, 409, "conflict"),
     (StoreError, 503, "store"),
 )
 _CLIENT_GONE = 499  # not a standard status; only for logs

@@ -66,9 +66,10 @@ class Library:
 
     def index(self, name: str, grant: Key) -> Index:
         """Return an index. Raises NotFoundError if it does not exist, or the grant does not see it."""
-        if name not in self.catalog or not grant.sees(name):
+        index = self.catalog.get(name)
+        if index is None or not grant.sees(name):
             raise NotFoundError(f"There is no index {name!r} here. GET /v1/indexes lists them.")
-        return self.catalog[name]
+        return index
 
     def query(self, index: Index, query: str, filter: Mapping[str, Any] | None, cancel: Cancellation) -> dict[str, Any]:
         """Return what a query gives (see `Index.query`)."""
@@ -79,7 +80,7 @@ class Library:
     def facts(self, name: str) -> dict[str, Any]:
         """Return the facts about an index, in the form of IndexReply."""
         index = self.catalog[name]
-        snapshot, model = index.snapshot, self.models.name(name)
+        snapshot, model, record = index.snapshot, self.models.name(name), self.catalog.records.get(name)
         passages, extraction = snapshot.graph.passages, self.catalog.record(name, self.settings.extract).extraction
         return {
             "name": name,
@@ -95,8 +96,8 @@ class Library:
             "models": self.models.choices(name),
             "reader": model if extraction == "llm" else None,
             "extraction": extraction,
-            "own": name in self.catalog.records,
-            "former": self.catalog.records[name].former if name in self.catalog.records else [],
+            "own": record is not None,
+            "former": [] if record is None else record.former,
             "gate": index.gate,
             "snapshot": int(snapshot.about.get("revision", 0)),
         }

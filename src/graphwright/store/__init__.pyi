@@ -17,6 +17,7 @@ from .folder_creation import create_folder as create_folder
 from .folder_creation import delete_folder as delete_folder
 from .layout import IndexLayout as IndexLayout
 from .layout import Problem as Problem
+from .locks import BeingWritten as BeingWritten
 from .locks import check_unwritten as check_unwritten
 from .locks import writer_lock as writer_lock
 from .settings import SPACES as SPACES

@@ -5,6 +5,7 @@ File locks are SQLite's, which the operating system releases when a process ends
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import struct
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
-from graphwright.errors import StoreError, explained
+from graphwright.errors import StoreError, cause_of, explained
 from graphwright.store.changes import read_progress
 
 CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
@@ -23,6 +24,10 @@ READERS = "readers.lock"
 WRITER = "writer.lock"
 PROGRESS = ".progress.json"
 PROBE = ".locks-"  # prefix of the file that is locked on trial
+
+
+class BeingWritten(StoreError):
+    """Another process, or another object of this one, holds the write lock of an index folder."""
 
 
 @contextmanager
@@ -70,7 +75,7 @@ def _lock_problem(path: str) -> str:
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
-    """Hold the write lock of an index folder. Raises StoreError at once if another process holds it."""
+    """Hold the write lock of an index folder. Raises BeingWritten at once if another process holds it."""
     path = folder / WRITER
     check_locks(folder)
     with ExitStack() as stack:
@@ -80,7 +85,8 @@ def writer_lock(folder: Path) -> Iterator[None]:
             reason, holder = explained(error, CHECK, path), ""
             if (record := read_progress(folder / PROGRESS)) is not None:
                 holder = f" It is process {record.process}: {record.work}, {record.done:,} of {record.total:,}."
-            raise StoreError(f"{folder} cannot be written now: {reason}{holder}") from error
+            kind = BeingWritten if cause_of(error) == errno.EBUSY else StoreError
+            raise kind(f"{folder} cannot be written now: {reason}{holder}") from error
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -93,7 +99,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
 
 
 def check_unwritten(folder: Path) -> None:
-    """Raise StoreError, as `writer_lock` does, where some process holds the write lock."""
+    """Raise BeingWritten, as `writer_lock` does, where some process holds the write lock."""
     if is_written(folder):
         with writer_lock(folder):
             pass

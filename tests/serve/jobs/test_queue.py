@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,13 @@ from tests.serve.conftest import wait_until
 from graphwright import Graph, Index
 from graphwright.errors import LLMResponseError, OptionError, StoreError
 from graphwright.index_folder import reading
+from graphwright.models import Cancellation
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import ConflictError, Jobs
+from graphwright.serve.jobs.run import JobRun, JobStoppedError
 from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.settings import AnswerModels, ServeSettings
@@ -410,3 +414,27 @@ def test_cancelled_job_ends_model_call(folder: Path, monkeypatch: pytest.MonkeyP
         ended = served.ended(job)
         assert ended.state == "cancelled" and served.index.is_current
         assert served.ids() == ["graz"]  # the offline extractor had read it
+
+
+def test_run_is_stopped_while_many_threads_begin_calls() -> None:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            run, begin = JobRun(Job(new_id(), "path", "add", {})), threading.Barrier(5)
+
+            def ask(run: JobRun = run, begin: threading.Barrier = begin) -> list[Cancellation]:
+                begin.wait()
+                calls = [Cancellation() for _ in range(200)]
+                for cancel in calls:
+                    with suppress(JobStoppedError):
+                        run.call(cancel)
+                return calls
+
+            with ThreadPoolExecutor(4) as pool:
+                asked = [pool.submit(ask) for _ in range(4)]
+                begin.wait()
+                run.stop("cancelled")
+                [each.result() for each in asked]
+    finally:
+        sys.setswitchinterval(usual)

@@ -296,3 +296,12 @@ def test_rebuild_that_costs_needs_yes_and_model_reads_the_new_chunks(tmp_path: P
         short = {"chunk_tokens": 48, "overlap": 0, "yes": True}
         job = changed(home, home.client.post(f"{INDEXES}/notes/rebuild?max_tokens=1", json=short))
         assert job["state"] == "done" and job["changes"]["pending"] and "try the job again" in job["message"], job
+
+
+def test_export_of_an_index_that_another_process_writes_is_a_conflict(home: Running) -> None:
+    made(home, "out")
+    with writer_lock(home.app.state.server.catalog["out"].path):
+        reply = home.client.get(f"{INDEXES}/out/export")
+    assert (reply.status_code, reply.json()["type"]) == (409, "urn:graphwright:problem:conflict")
+    assert "another process is indexing" in reply.json()["detail"]
+    assert home.client.get(f"{INDEXES}/out/export").status_code == 200

@@ -145,8 +145,8 @@ class Jobs:
         """Return the number of jobs by index and state, zeros included."""
         counts = self._table.counts()
         return {
-            (name, state): counts.get((self._path(name), state), 0)
-            for name in self._catalog
+            (name, state): counts.get((str(index.path.resolve()), state), 0)
+            for name, index in self._catalog.items()
             for state in get_args(State)
         }
 
@@ -159,8 +159,10 @@ class Jobs:
         job = self.get(id)
         if job.has_ended:
             raise ConflictError(f"The job {id} has ended already ({job.state}).")
-        self._table.cancel(id)
-        if (run := self._runs.get(id)) is not None:
+        with self._lock:  # otherwise a job that begins between the two would not be stopped
+            self._table.cancel(id)
+            run = self._runs.get(id)
+        if run is not None:
             run.stop("cancelled")
         self._notify(id)
         return self.get(id)
@@ -213,7 +215,7 @@ class Jobs:
 
     @property
     def _names(self) -> dict[str, str]:
-        return {self._path(name): name for name in self._catalog}
+        return {str(index.path.resolve()): name for name, index in self._catalog.items()}
 
     def _path(self, name: str) -> str:
         return str(self._catalog[name].path.resolve())

@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from graphwright import Index
 from graphwright.data import GraphDatabase, ReadOptions, Skipped
-from graphwright.errors import DataError, GraphwrightError, ModelError, StoreError, counted
+from graphwright.errors import DataError, GraphwrightError, ModelError, counted
 from graphwright.evaluate import JudgedQuestion, fit_gate
 from graphwright.extract import Excerpt, Extractor, GenerativeExtractor, Schema
 from graphwright.models import LLM, BudgetedLLM, CachedLLM, Cancellation, Completion, Usage
@@ -27,7 +27,7 @@ from graphwright.serve.jobs.uploads import Upload, UploadFolder
 from graphwright.serve.logs import log
 from graphwright.serve.originals import Originals
 from graphwright.serve.settings import AnswerModels, ServeSettings
-from graphwright.store import Changes, Edit, IndexLayout
+from graphwright.store import BeingWritten, Changes, Edit, IndexLayout
 
 _T = TypeVar("_T")
 _UNITS = {
@@ -67,7 +67,8 @@ class JobRun:
         self.message = ""
         self.stopped = ""  # "cancelled", or "shutdown"
         self.end: End | None = None
-        self.cancellations = WeakSet[Cancellation]()  # of calls of language models that may wait for a reply
+        self._cancellations = WeakSet[Cancellation]()  # of calls of language models that may wait for a reply
+        self._lock = threading.Lock()
         self._flag = threading.Event()
         self._on_change = on_change
 
@@ -75,8 +76,16 @@ class JobRun:
         """End the attempt at its next check; later reasons are ignored."""
         self.stopped = self.stopped or reason
         self._flag.set()
-        for cancel in list(self.cancellations):
+        with self._lock:
+            waiting = list(self._cancellations)
+        for cancel in waiting:
             cancel.set()
+
+    def call(self, cancel: Cancellation) -> None:
+        """Begin a call of a language model, which `stop` ends. Raises JobStoppedError if the attempt is to end."""
+        with self._lock:
+            self._cancellations.add(cancel)
+        self.check()
 
     def check(self) -> None:
         """Raise JobStoppedError if the attempt is to end."""
@@ -124,8 +133,7 @@ class StoppableLLM:
     ) -> Completion:
         """Answer one prompt as the model does. Raises JobStoppedError, which extractors do not catch."""
         cancel = cancel or Cancellation()
-        self.run.cancellations.add(cancel)
-        self.run.check()
+        self.run.call(cancel)
         try:
             return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
         except ModelError:
@@ -159,9 +167,8 @@ def _when_free(run: JobRun, index: Index, write: Callable[[], _T]) -> _T:
             run.wait("Another process writes this index; waiting for it.")
         try:
             return write()
-        except StoreError:
-            if not index.is_being_written:  # no other process was faster
-                raise
+        except BeingWritten:  # another process was faster
+            pass
 
 
 def sync_database(run: JobRun, index: Index) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import asdict
 from tempfile import TemporaryFile
 from typing import Annotated, Any, Literal
@@ -168,10 +169,12 @@ def _paid(body: RebuildBody, call: Call) -> list[Excerpt]:
 
 @router.get("/{ix}/export", response_class=StreamingResponse, dependencies=ADMIN)
 async def export(call: CallOf, what: Literal["index", "documents"] = "index") -> StreamingResponse:
-    """Download a zip of the index folder, or of the texts of its documents."""
-    file = TemporaryFile(dir=call.server.settings.data)  # noqa: SIM115
-    with ZipFile(file, "w", ZIP_DEFLATED) as packed:
-        await run_sync(_pack, call.index, what, packed)
+    """Download a zip of the index folder, or of the texts of its documents; 409 while the index is changed."""
+    with ExitStack() as stack:
+        file = stack.enter_context(TemporaryFile(dir=call.server.settings.data))
+        with ZipFile(file, "w", ZIP_DEFLATED) as packed:
+            await run_sync(_pack, call.index, what, packed)
+        stack.pop_all()  # the download closes it
     return download(file, f"{call.ix}.zip", "application/zip")
 
 
