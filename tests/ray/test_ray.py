@@ -6,7 +6,9 @@ pytest -c tests/adapters/pytest.ini tests/ray/test_ray.py
 
 from __future__ import annotations
 
+import itertools
 import os
+import signal
 import sys
 import threading
 import time
@@ -25,6 +27,7 @@ from ray.cluster_utils import Cluster  # noqa: E402
 from graphwright import Index  # noqa: E402
 from graphwright.engines import RayEngine  # noqa: E402
 from graphwright.errors import DataError  # noqa: E402
+from graphwright.index_folder.shards import ray_shards  # noqa: E402
 from graphwright.index_folder.shards.sharded_index import ShardedIndex  # noqa: E402
 from graphwright.index_folder.shards.sharding import shard_index  # noqa: E402
 from graphwright.models.fake import HashEncoder  # noqa: E402
@@ -142,7 +145,7 @@ def test_shards_answer_while_a_node_is_killed_and_again_in_full(
             loads = [pool.submit(load) for _ in range(2)]
             cluster.remove_node(nodes[killed], allow_graceful=False)
             until = time.monotonic() + 120
-            while time.monotonic() < until and not (asked and asked[-1][1]):
+            while time.monotonic() < until and not any(in_part for _, in_part in list(asked)):
                 time.sleep(0.1)
             while time.monotonic() < until and asked[-1][1]:
                 time.sleep(0.5)
@@ -159,6 +162,8 @@ def test_ray_shards_answers_from_many_threads_while_an_actor_restarts_raises_not
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
     with Index.create(tmp_path / "one", encoder=HashEncoder()) as one:
         one.add([{"id": "a", "text": "Lothair died in Pruem."}, {"id": "b", "text": "Bertha died in Metz."}])
         shard_index(one.path, tmp_path / "shards", 2, encoder=HashEncoder())
@@ -174,6 +179,54 @@ def test_ray_shards_answers_from_many_threads_while_an_actor_restarts_raises_not
 
         with ThreadPoolExecutor(8) as pool:
             assert all(pool.map(ask_often, range(8)))
+
+
+def test_shard_that_is_slow_is_awaited_and_one_that_is_stopped_is_not(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    monkeypatch.setattr(ray_shards, "_REPLY", SLOW - 1)
+    cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    with Index.create(tmp_path / "one", encoder=HashEncoder()) as one:
+        one.add([{"id": f"d{n}", "text": f"Lothair {n} died in Pruem {n}."} for n in range(9)])
+        shard_index(one.path, tmp_path / "shards", 2, encoder=HashEncoder())
+    with ShardedIndex(f"ray://{tmp_path / 'shards'}", encoder=HashEncoder()) as index:
+
+        def is_in_part() -> bool:
+            state = index.retrieve(f"Where did Lothair {next(numbers)} die?", "vector")
+            return any(note.startswith(IN_PART) for step in state.trace for note in step.notes)
+
+        numbers = itertools.count()
+        assert eventually(is_in_part, False)
+        ray.get(index._shards.holders[0].__ray_call__.remote(slow_down))
+        begun = time.monotonic()
+        assert not is_in_part() and time.monotonic() - begun > SLOW
+        process = ray.get(index._shards.holders[1].__ray_call__.remote(process_of))
+        os.kill(process, signal.SIGSTOP)
+        try:
+            assert is_in_part()
+        finally:
+            os.kill(process, signal.SIGCONT)
+        assert eventually(is_in_part, False)
+
+
+SLOW = 3.0  # seconds, more than the test has a reply take
+
+
+def slow_down(holder: Any) -> None:
+    vectors = holder._vectors
+
+    def slowly(*given: Any) -> Any:
+        time.sleep(SLOW)
+        holder._vectors = vectors
+        return vectors(*given)
+
+    holder._vectors = slowly
+
+
+def process_of(_: object) -> int:
+    return os.getpid()
 
 
 def eventually(ask: Callable[[], Any], wanted: Any) -> bool:

@@ -64,14 +64,15 @@ class SnapshotReader:
             return True
 
     def _is_outdated(self) -> bool:
-        return self._opened is None or self._opened[0] != self._layout.current()
+        opened = self._opened  # which `release` may set meanwhile
+        return opened is None or opened[0] != self._layout.current()
 
     def _newest(self) -> tuple[str, Snapshot]:
         """Return the newest snapshot, which is opened if it is not, with its name."""
         while True:
-            name = self._layout.current()
-            if self._opened is not None and self._opened[0] == name:
-                return self._opened
+            name, opened = self._layout.current(), self._opened
+            if opened is not None and opened[0] == name:
+                return opened
             try:
                 return name, self._open(self._layout.path / name)
             except StoreError:
@@ -145,7 +146,8 @@ class SnapshotReader:
     def clear(self) -> None:
         """Release all snapshots."""
         self.release()
-        self._filtered.clear()
+        with self._lock:
+            self._filtered.clear()
 
     def _withdrawn(self, published: int) -> set[str]:
         """Return the digests of documents withdrawn by interrupted changes after a revision."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from graphwright import Index
@@ -209,3 +214,30 @@ def test_address_without_shards_names_the_command(tmp_path: Path) -> None:
         Index(f"ray://{tmp_path}")
     with pytest.raises(StoreError, match="has no shards"):
         Index.open(Path(f"ray://{tmp_path}"))
+
+
+def test_holder_that_many_threads_ask_while_it_changes_raises_nothing(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "shard", encoder=HashEncoder()) as index:
+        index.add(documents(0, 2))
+    holder, usual = Holder(tmp_path / "shard", HashEncoder()), sys.getswitchinterval()
+    held, done = dict(holder._opened), threading.Event()
+    sys.setswitchinterval(1e-6)
+
+    def ask() -> None:
+        while not done.is_set():
+            holder.revision()
+            holder.texts(holder.revision(), "texts", np.arange(1))
+
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            asked = [pool.submit(ask) for _ in range(6)]
+            for _ in range(300):  # as after changes, of which each leaves an earlier snapshot
+                (snapshot,) = held.values()
+                holder._opened |= {-1: snapshot, -2: snapshot, -3: snapshot}
+                time.sleep(0.001)
+            done.set()
+            for each in asked:
+                each.result()
+    finally:
+        sys.setswitchinterval(usual)
+        holder.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -54,27 +55,37 @@ class ShardColumns(NamedTuple):
 
 
 class Holder:
-    """A shard opened in this process. Rows and passages are numbered as in its snapshot of the `revision` asked."""
+    """A shard opened in this process. Rows and passages are numbered as in its snapshot of the `revision` asked.
+
+    Threads may share it.
+    """
 
     def __init__(self, path: str | Path, encoder: GivenEncoder = None) -> None:
         """Open a shard; `encoder`: as in `Index.open`."""
         self._index, self._encoder = Index.open(path, encoder=encoder), encoder
         self._opened: dict[int, Snapshot] = {}
+        self._lock = threading.Lock()
         self.revision()
+
+    def alive(self) -> None:
+        """Return at once."""
 
     def revision(self) -> int:
         """Return the revision of the shard's snapshot, which is kept open."""
-        snapshot = self._index.snapshot
-        revision = int(snapshot.about["revision"])
-        self._opened[revision] = snapshot
-        for earlier in sorted(self._opened)[:-_OPENED]:
-            del self._opened[earlier]
-        return revision
+        return self._newest()[0]
+
+    def _newest(self) -> tuple[int, Snapshot]:
+        with self._lock:
+            snapshot = self._index.snapshot
+            revision = int(snapshot.about["revision"])
+            self._opened[revision] = snapshot
+            for earlier in sorted(self._opened)[:-_OPENED]:
+                del self._opened[earlier]
+            return revision, snapshot
 
     def columns(self) -> ShardColumns:
         """Return what the graph over all shards is made of."""
-        revision = self.revision()
-        snapshot, store = self._opened[revision], self._index._store
+        (revision, snapshot), store = self._newest(), self._index._store
         spaces = {name: getattr(snapshot, name) for name in snapshot.about["texts"]}
         words, chunks = snapshot.words, store.columns()
         none = TextColumn(np.empty(0, np.uint8), np.zeros(len(chunks) + 1, np.int64))
@@ -148,9 +159,12 @@ class Holder:
         return getattr(self._snapshot(revision), space).vectors
 
     def _snapshot(self, revision: int) -> Snapshot:
-        if revision not in self._opened and self.revision() != revision:
+        if (known := self._opened.get(revision)) is not None:
+            return known
+        newest, snapshot = self._newest()
+        if newest != revision:
             raise ShardChanged(
                 f"{self._index.path} has no snapshot of revision {revision}: it was changed without the other shards. "
                 f"Open the index of all shards again, which unites them."
             )
-        return self._opened[revision]
+        return snapshot

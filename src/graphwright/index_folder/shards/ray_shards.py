@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,10 +16,13 @@ from graphwright.index_folder.index import GivenEncoder
 from graphwright.index_folder.shards.columns import ShardLost, Shards
 from graphwright.index_folder.shards.holder import Holder, ShardChanged
 
-_REPLY = 5.0  # seconds for a reply to a question's call
+_REPLY = 5.0  # seconds for a reply to a question's call, after which an actor is asked whether it lives, or is lost
+_PAUSE = 0.5  # seconds between two pings
+_LIMIT = 60.0  # seconds for a reply of an actor that lives
 _START = 60.0  # seconds for all actors to open their shards
 _LONG = ("change", "columns", "stored")  # calls that may take as long as they need
 _CALLS = 8  # of one actor at a time
+_PINGS = "pings"  # threads of an actor that answer while all others are busy
 
 
 class RayShards(Shards):
@@ -36,7 +40,8 @@ class RayShards(Shards):
         if (free := int(self._ray.cluster_resources().get("CPU", 0))) < self.count:
             self.close()
             raise EngineError(f"{self.count} shards need a processor each, and Ray has {free}. Add nodes.")
-        kind = self._ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=_CALLS, scheduling_strategy="SPREAD")
+        threads = {"max_concurrency": _CALLS, "concurrency_groups": {_PINGS: 1}}
+        kind = self._ray.remote(num_cpus=1, max_restarts=-1, scheduling_strategy="SPREAD", **threads)
         for folder in folders:
             try:
                 self.holders.append(self._ray.get_actor(str(folder)))
@@ -52,12 +57,13 @@ class RayShards(Shards):
         with suppress(self._ray.exceptions.RayError):  # those that fail are told apart below
             replies = self._ray.get(list(asked.values()), timeout=None if method in _LONG else _REPLY)
             return dict(zip(asked, replies, strict=True))
-        wait = None if method in _LONG else 0.1
-        return {shard: self._result(shard, reply, wait) for shard, reply in asked.items()}
+        return {shard: self._result(shard, reply, method in _LONG) for shard, reply in asked.items()}
 
-    def _result(self, shard: int, reply: Any, seconds: float | None) -> Any:
+    def _result(self, shard: int, reply: Any, is_long: bool) -> Any:
         try:
-            return self._ray.get(reply, timeout=seconds)
+            if not is_long:
+                self._await(shard, reply)
+            return self._ray.get(reply, timeout=None if is_long else 0)
         except self._ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None)
             if isinstance(cause, ShardChanged):
@@ -67,6 +73,15 @@ class RayShards(Shards):
             if isinstance(error, self._ray.exceptions.RayTaskError):
                 raise
             raise ShardLost(shard, type(error).__name__) from None
+
+    def _await(self, shard: int, reply: Any) -> None:
+        """Wait for a reply that is late, while its actor lives: it may be busy, or read its files at first."""
+        until = time.monotonic() + _LIMIT - _REPLY
+        while not self._ray.wait([reply], timeout=_PAUSE)[0] and time.monotonic() < until:
+            ping = self.holders[shard].alive.options(concurrency_group=_PINGS).remote()
+            self._ray.wait([reply, ping], timeout=_REPLY)
+            if not self._ray.wait([ping], timeout=0)[0]:
+                return
 
     def answers(self, shard: int) -> bool:
         """Return whether a shard that was lost answers again; does not wait."""
