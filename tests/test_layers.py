@@ -145,7 +145,10 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "graph.walks:edge_label operators.run:CUT_SHORT operators.run:IN_PART operators.run:NO_VECTORS "
             "operators.run:NOT_FOLLOWED"
         ),
-        "it divides an index into shards": "index_folder.shards.sharding:shard_index",
+        "it divides an index into shards, and pushes them": (
+            "index_folder.shards.sharding:shard_index index_folder.shards.sharded_index:folder_of "
+            "index_folder.shards.storage:UNITED index_folder.shards.storage:push_shards"
+        ),
         "it lists and copies prompts": (
             "prompts.templates:Prompts prompts.templates:packaged prompts.templates:prompts_of_index"
         ),

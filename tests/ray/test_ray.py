@@ -9,16 +9,19 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.remote.servers import s3
 
 ray = pytest.importorskip("ray")
 
@@ -30,6 +33,7 @@ from graphwright.errors import DataError  # noqa: E402
 from graphwright.index_folder.shards import ray_shards  # noqa: E402
 from graphwright.index_folder.shards.sharded_index import ShardedIndex  # noqa: E402
 from graphwright.index_folder.shards.sharding import shard_index  # noqa: E402
+from graphwright.index_folder.shards.storage import SHARD, push_shards  # noqa: E402
 from graphwright.models.fake import HashEncoder  # noqa: E402
 from graphwright.operators.run import IN_PART  # noqa: E402
 from ray import cloudpickle  # noqa: E402
@@ -62,7 +66,18 @@ def refuse(item: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def storage() -> Iterator[str | None]:
+    """The address of object storage, whose variables the nodes inherit, or None without its server."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        if find_spec("moto") is None or find_spec("obstore") is None:
+            yield None
+        else:
+            with s3(monkeypatch) as url:
+                yield url
+
+
+@pytest.fixture(scope="module")
+def cluster(storage: str | None) -> Iterator[Cluster]:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     yield started
@@ -227,6 +242,37 @@ def slow_down(holder: Any) -> None:
 
 def process_of(_: object) -> int:
     return os.getpid()
+
+
+def test_actor_without_folder_pulls_its_shard_from_object_storage(
+    cluster: Cluster, storage: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if storage is None:
+        pytest.skip('needs moto, and the extra "remote"')
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    documents = [{"id": f"d{n}", "text": f"Lothair {n} married Bertha {n % 7} in Pruem."} for n in range(20)]
+    shards = tmp_path / "shards"
+    with Index.create(tmp_path / "one", encoder=HashEncoder()) as one:
+        one.add(documents)
+        shard_index(one.path, shards, 2, encoder=HashEncoder())
+        push_shards(shards, storage)
+        one.add([{"id": "new", "text": "Lothair 99 died in Metz."}])
+        wanted = [(p.id, p.score) for p in one.retrieve("Where did Lothair 99 die?").passages or ()]
+
+    def ask() -> list[tuple[str, float]]:
+        return [(p.id, p.score) for p in index.retrieve("Where did Lothair 99 die?").passages or ()]
+
+    shutil.rmtree(shards / "shard-1")
+    with ShardedIndex(f"ray://{shards}", encoder=HashEncoder()) as index:
+        assert index.add([{"id": "new", "text": "Lothair 99 died in Metz."}]).added == ["new"]
+        assert eventually(ask, wanted)
+        for number, holder in enumerate(index._shards.holders):  # as on nodes that have never had the folders
+            shutil.rmtree(shards / SHARD.format(number))
+            ray.kill(holder, no_restart=False)
+        assert eventually(lambda: all((shards / SHARD.format(number)).exists() for number in range(2)), True)
+        assert eventually(ask, wanted)
 
 
 def eventually(ask: Callable[[], Any], wanted: Any) -> bool:

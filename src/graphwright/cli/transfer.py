@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -124,15 +125,21 @@ def push(
     prune: Annotated[bool, "Delete objects that only earlier pushes need."] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Push an index to object storage.
+    """Push an index to object storage, or an index in shards.
 
     Only missing pieces are sent. Of two pushes at the same time, one succeeds. Credentials are read from the
-    environment.
+    environment. Shards are pushed each below the address, from which Ray's nodes without the folder pull them.
     """
     from rich.filesize import decimal
 
+    from graphwright.index_folder.shards.sharded_index import folder_of
+    from graphwright.index_folder.shards.storage import UNITED, push_shards
+
+    shards = folder_of(folder)
+    is_divided = (shards / UNITED).is_dir()
     with progress() as show:
-        pushed = remote.push(folder, url, force=force, full=full, prune=prune, progress=show)
+        send: Any = partial(push_shards, shards) if is_divided else partial(remote.push, folder)
+        pushed = send(url, force=force, full=full, prune=prune, progress=show)
     if as_json:
         print_json(vars(pushed))
         return

@@ -12,19 +12,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.remote.servers import s3
 
 from graphwright import Index
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.index_folder.shards.columns import ShardLost, Shards
 from graphwright.index_folder.shards.holder import Holder, shard_of
-from graphwright.index_folder.shards.sharded_index import SHARD, ShardedIndex
+from graphwright.index_folder.shards.sharded_index import ShardedIndex
 from graphwright.index_folder.shards.sharding import shard_index
+from graphwright.index_folder.shards.storage import SHARD, UNITED, push_shards
 from graphwright.models.fake import HashEncoder
+from graphwright.remote import pull, push
 from graphwright.store import RenameEntity, Settings
 
 METHODS = ("multihop", "vector", "bm25", "hybrid", "ppr", "bubblerag", "hipporag2", "pathrag", "graphrag-local", "reg")
 QUESTIONS = ("Who was the mother of Bertha?", "Where did the husband of Gisela of Metz die?")
 PEOPLE = ["Lothair", "Bertha", "Gisela", "Teutberga", "Waldrada", "Ermengarde", "Hugo", "Boso", "Rudolf"]
+SMALL = Settings(chunk_tokens=64)
 TOWNS = ["Prüm", "Graz", "Metz", "Aachen", "Lyon", "Arles", "Worms"]
 
 
@@ -58,15 +62,16 @@ class Killable(Shards):
         return shard not in self.dead
 
 
-def opened(folder: Path, count: int) -> ShardedIndex:
-    shards = Killable([Holder(folder / SHARD.format(n), HashEncoder()) for n in range(count)])
+def opened(folder: Path, count: int, storage: str | None = None) -> ShardedIndex:
+    names = [SHARD.format(n) for n in range(count)]
+    shards = Killable([Holder(folder / name, HashEncoder(), storage and f"{storage}/{name}") for name in names])
     return ShardedIndex(f"ray://{folder}", encoder=HashEncoder(), shards=shards)
 
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     folder = tmp_path_factory.mktemp("one") / "index"
-    with Index.create(folder, encoder=HashEncoder(), settings=Settings(chunk_tokens=64)) as index:
+    with Index.create(folder, encoder=HashEncoder(), settings=SMALL) as index:
         index.add(documents(0, 30))
         yield index
 
@@ -174,6 +179,35 @@ def test_shard_that_was_changed_alone_is_united_when_opened(tmp_path: Path) -> N
         one.add(added)
         with opened(tmp_path / "shards", 2) as many:
             check_equal(one, many, ("multihop",))
+
+
+def test_shard_without_folder_or_behind_is_pulled_and_changes_are_pushed(
+    one: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore", reason='needs the extra "remote"')
+    here, there = tmp_path / "here", tmp_path / "there"
+    shard_index(one.path, here, 2, encoder=HashEncoder())
+    with s3(monkeypatch) as storage, Index.create(tmp_path / "same", encoder=HashEncoder(), settings=SMALL) as same:
+        assert push_shards(here, storage).sent and not push_shards(here, storage).sent
+        pull(f"{storage}/{UNITED}", there / UNITED)  # another machine, which has no folder of a shard
+        same.add(documents(0, 32))
+        with opened(there, 2, storage) as index:
+            check_equal(one, index, ("multihop",))
+            index.add(documents(30, 32))
+            check_equal(same, index, ("multihop",))
+        pull(f"{storage}/{UNITED}", here / UNITED)
+        with opened(here, 2, storage) as index:  # whose folders of shards are an earlier state
+            check_equal(same, index, ("multihop",))
+
+
+def test_push_of_shards_to_the_address_of_an_index_is_refused(one: Index, tmp_path: Path) -> None:
+    pytest.importorskip("obstore", reason='needs the extra "remote"')
+    push(one.path, f"{tmp_path.as_uri()}/bucket")
+    shard_index(one.path, tmp_path / "shards", 2, encoder=HashEncoder())
+    with pytest.raises(StoreError, match="holds an index that is not in shards"):
+        push_shards(tmp_path / "shards", f"{tmp_path.as_uri()}/bucket")
+    with pytest.raises(StoreError, match="cannot be read: there is no folder"):
+        Holder(tmp_path / "none", HashEncoder(), tmp_path.as_uri() + "/shards/none")
 
 
 def test_division_encodes_and_extracts_nothing_again(one: Index, tmp_path: Path) -> None:

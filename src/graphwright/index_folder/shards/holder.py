@@ -16,9 +16,11 @@ from graphwright.extract.extraction import Extractor
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.index_folder.index import GivenEncoder, Index
+from graphwright.index_folder.shards.storage import pull_latest
 from graphwright.kernels.blocks import products
 from graphwright.kernels.bubble import distances_of
 from graphwright.models.protocols import Floats
+from graphwright.remote import push
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import row_cosines
 from graphwright.search.vector_pages import Keys, Sums
@@ -60,8 +62,15 @@ class Holder:
     Threads may share it.
     """
 
-    def __init__(self, path: str | Path, encoder: GivenEncoder = None) -> None:
-        """Open a shard; `encoder`: as in `Index.open`."""
+    def __init__(self, path: str | Path, encoder: GivenEncoder = None, storage: str | None = None) -> None:
+        """Open a shard; `encoder`: as in `Index.open`.
+
+        `storage`: the address on object storage from which a missing or older folder is pulled, and to which changes
+        are pushed.
+        """
+        if storage is not None:
+            pull_latest(storage, Path(path))
+        self._storage = storage
         self._index, self._encoder = Index.open(path, encoder=encoder), encoder
         self._opened: dict[int, Snapshot] = {}
         self._lock = threading.Lock()
@@ -84,8 +93,11 @@ class Holder:
             return revision, snapshot
 
     def columns(self) -> ShardColumns:
-        """Return what the graph over all shards is made of."""
-        (revision, snapshot), store = self._newest(), self._index._store
+        """Return what the graph over all shards is made of, once object storage has it."""
+        revision, snapshot = self._newest()
+        if self._storage is not None:
+            push(self._index.path, self._storage)
+        store = self._index._store
         spaces = {name: getattr(snapshot, name) for name in snapshot.about["texts"]}
         words, chunks = snapshot.words, store.columns()
         none = TextColumn(np.empty(0, np.uint8), np.zeros(len(chunks) + 1, np.int64))

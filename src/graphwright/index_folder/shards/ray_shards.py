@@ -26,10 +26,13 @@ _PINGS = "pings"  # threads of an actor that answer while all others are busy
 
 
 class RayShards(Shards):
-    """An actor for each shard folder, on nodes that all reach the folders. A local Ray is started if there is none."""
+    """An actor for each shard folder, on nodes that reach it or object storage. Without a Ray, a local one is started."""
 
-    def __init__(self, folders: Sequence[Path], encoder: GivenEncoder) -> None:
-        """Start the actors, or share those of this process. Ray is that of RAY_ADDRESS. Raises EngineError."""
+    def __init__(self, folders: Sequence[Path], encoder: GivenEncoder, storage: str | None = None) -> None:
+        """Start the actors, or share those of this process. Ray is that of RAY_ADDRESS. Raises EngineError.
+
+        `storage`: address of the shards on object storage.
+        """
         self.holders: list[Any] = []
         self.count = len(folders)
         cpus = max(os.cpu_count() or 1, self.count)
@@ -46,7 +49,8 @@ class RayShards(Shards):
             try:
                 self.holders.append(self._ray.get_actor(str(folder)))
             except ValueError:  # Ray has none of this name
-                self._own.append(kind(Holder).options(name=str(folder)).remote(str(folder), encoder))
+                pushed = None if storage is None else f"{storage}/{folder.name}"
+                self._own.append(kind(Holder).options(name=str(folder)).remote(str(folder), encoder, pushed))
                 self.holders.append(self._own[-1])
         started = [holder.revision.remote() for holder in self.holders]
         self._ray.wait(started, num_returns=self.count, timeout=_START)

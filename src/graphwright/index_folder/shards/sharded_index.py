@@ -18,6 +18,7 @@ from graphwright.index_folder.reading import checked_ids
 from graphwright.index_folder.shards.columns import ShardLost, Shards
 from graphwright.index_folder.shards.holder import shard_of
 from graphwright.index_folder.shards.spread_store import SpreadReader, SpreadStore
+from graphwright.index_folder.shards.storage import COUNT, SHARD, STORAGE, UNITED
 from graphwright.index_folder.shards.uniting import unite
 from graphwright.methods.method import Method
 from graphwright.models.cache import CachedEncoder
@@ -25,6 +26,7 @@ from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import IN_PART, Run
 from graphwright.operators.state import Question, State
+from graphwright.remote import push
 from graphwright.search.snapshot import Snapshot
 from graphwright.store.changes import Changes, Progress, Recorder
 from graphwright.store.layout import STORE
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from graphwright.data.folders import ReadOptions
     from graphwright.engines import Engine
 
-UNITED, SHARD, COUNT = "united", "shard-{}", "shards"  # folders; the setting with the number of shards
 Result = TypeVar("Result")
 
 
@@ -68,11 +69,11 @@ class ShardedIndex(Index):
         if given := [name for name, value in new.items() if value is not None]:
             raise OptionError(f"{given[0]} is for a new index, and {path} exists.")
         with closing(Store(united / STORE)) as store:
-            count = int(store.setting(COUNT) or 0)
+            count, self._storage = int(store.setting(COUNT) or 0), store.setting(STORAGE)
         if shards is None:
             from graphwright.index_folder.shards.ray_shards import RayShards
 
-            shards = RayShards([folder / SHARD.format(number) for number in range(count)], encoder)
+            shards = RayShards([folder / SHARD.format(number) for number in range(count)], encoder, self._storage)
         self._shards: Shards = shards
         self._lost: set[int] = set()
         self._in_batch = False
@@ -224,6 +225,12 @@ class ShardedIndex(Index):
                 yield recorder
             finally:
                 recorder.end()
+        self._push()
+
+    def _push(self) -> None:
+        """Push the graph over all shards, which were pushed before, where they are on object storage."""
+        if self._storage is not None and not self._in_batch:
+            push(self._layout.path, f"{self._storage}/{UNITED}")
 
     def _change(self, calls: Mapping[int, Sequence[Any]], usage: Usage | None, progress: Progress) -> Changes:
         """Change shards, all at once, and unite their graphs; raises an error before anything if one is lost."""
@@ -240,6 +247,7 @@ class ShardedIndex(Index):
         if self._reader.snapshot().about["revisions"] != self._shards.every("revision"):
             with writer_lock(self._layout.path):
                 self._unite(None)
+            self._push()
 
     def _unite(self, progress: Progress | None) -> None:
         self._reader.release()

@@ -20,7 +20,7 @@ from graphwright.index_folder.index import GivenEncoder, Index
 from graphwright.index_folder.reading import GATE
 from graphwright.index_folder.shards.columns import Shards
 from graphwright.index_folder.shards.holder import Holder, shard_of
-from graphwright.index_folder.shards.sharded_index import COUNT, SHARD, UNITED
+from graphwright.index_folder.shards.storage import COUNT, SHARD, UNITED
 from graphwright.index_folder.shards.uniting import unite
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.search.snapshot_format import open_snapshot
