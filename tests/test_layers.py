@@ -142,8 +142,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "it shows items and paths": (
             "graph.export:format_of graph.export:write graph.walks:shown_path "
-            "graph.walks:edge_label operators.run:CUT_SHORT operators.run:IN_PART operators.run:NO_VECTORS "
-            "operators.run:NOT_FOLLOWED"
+            "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NOT_FOLLOWED"
         ),
         "it divides an index into shards, and pushes them": (
             "index_folder.shards.sharding:shard_index index_folder.shards.sharded_index:folder_of "

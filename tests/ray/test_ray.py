@@ -268,11 +268,11 @@ def test_actor_without_folder_pulls_its_shard_from_object_storage(
     with ShardedIndex(f"ray://{shards}", encoder=HashEncoder()) as index:
         assert index.add([{"id": "new", "text": "Lothair 99 died in Metz."}]).added == ["new"]
         assert eventually(ask, wanted)
-        for number, holder in enumerate(index._shards.holders):  # as on nodes that have never had the folders
+        for number, holder in enumerate(index._shards.holders):  # each starts again as on a node without the folder
             shutil.rmtree(shards / SHARD.format(number))
             ray.kill(holder, no_restart=False)
-        assert eventually(lambda: all((shards / SHARD.format(number)).exists() for number in range(2)), True)
-        assert eventually(ask, wanted)
+            assert eventually((shards / SHARD.format(number)).exists, True)
+            assert eventually(ask, wanted)
 
 
 def eventually(ask: Callable[[], Any], wanted: Any) -> bool:

@@ -24,7 +24,7 @@ from graphwright.index_folder.index import Index
 from graphwright.methods.method import Builder, read_method_file
 from graphwright.methods.registry import METHODS
 from graphwright.operators import Answer, Citation, Question, Run, State, also_in
-from graphwright.operators.run import CUT_SHORT, IN_PART, NO_VECTORS, NOT_FOLLOWED
+from graphwright.operators.run import CUT_SHORT, NOT_FOLLOWED
 
 _TEXT_WIDTH, _TITLE_WIDTH = 200, 80  # characters of a passage, of its title
 _INDENT = 4
@@ -168,7 +168,7 @@ def _question(text: str, query: QueryOptions, index: Index) -> Question:
 
 
 def _show(state: State, index: Index, query: QueryOptions, passages: int) -> None:
-    for text in (*_notes(state, IN_PART), *_notes(state, NO_VECTORS), *_notes(state, NOT_FOLLOWED)):
+    for text in (*state.notes, *_notes(state, NOT_FOLLOWED)):
         note(f"note: {text}.")
     if query.as_json:
         print_json(state.to_dict(method=query.named or index.default_method, top_k=query.top_k))

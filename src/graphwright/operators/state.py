@@ -15,6 +15,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.ranking import Ranking
 from graphwright.graph.walks import shown_path
 from graphwright.models.protocols import Usage
+from graphwright.operators.run import IN_PART, NO_VECTORS
 from graphwright.prompts.templates import Context
 from graphwright.text.characters import clean
 
@@ -239,8 +240,14 @@ class State:
             total.add(step.usage)
         return total
 
+    @property
+    def notes(self) -> list[str]:
+        """The notes of the trace that say that not all was searched that could be."""
+        notes = (text for step in self.trace for text in step.notes)
+        return list(dict.fromkeys(text for text in notes if text.startswith((IN_PART, NO_VECTORS))))
+
     def to_dict(self, *, method: str | None = None, top_k: int | None = None) -> dict[str, Any]:
-        """Return the output of the command line with --json: answer, citations, passages, evidence, usage, trace.
+        """Return the output of the command line with --json: answer, citations, passages, notes, evidence and so on.
 
         `method`: the name of the method. `top_k`: the number of passages (default: all).
         """
@@ -267,6 +274,7 @@ class State:
             "citations": citations,
             "query": None if self.query is None else self.query.to_dict(),
             "passages": passages,
+            "notes": self.notes,
             "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],
             "evidence": _evidence_dicts(self.graph, self.items),
             "usage": {name: getattr(usage, name) for name in _USAGE},

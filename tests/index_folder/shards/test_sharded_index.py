@@ -23,6 +23,8 @@ from graphwright.index_folder.shards.sharding import shard_index
 from graphwright.index_folder.shards.storage import SHARD, UNITED, push_shards
 from graphwright.models.fake import HashEncoder
 from graphwright.remote import pull, push
+from graphwright.serve.mcp.results import answer_result, answer_text, retrieval_result, retrieval_text
+from graphwright.serve.schemas.answers import AnswerReply
 from graphwright.store import RenameEntity, Settings
 
 METHODS = ("multihop", "vector", "bm25", "hybrid", "ppr", "bubblerag", "hipporag2", "pathrag", "graphrag-local", "reg")
@@ -125,8 +127,13 @@ def test_lost_shard_leaves_answers_of_others_and_the_share_is_told(many: Sharded
             state = many.ask(QUESTIONS[0], method)
             assert state.passages and not {shard_of(p.document, 3) for p in state.passages} & {1}, method
             searched, every = many.searched
-            notes = state.to_dict()["trace"][0]["notes"]
-            assert notes[0].startswith(f"searched in part: {searched} of {every} documents (")
+            reply = state.to_dict(method=method) | {"fallback": None, "instructed": None}
+            note = next(iter(AnswerReply(**reply).notes))
+            assert note.startswith(f"searched in part: {searched} of {every} documents (")
+            assert f"Note: {note}." in answer_text(answer_result("many", reply))
+            assert f"Note: {note}." in retrieval_text(retrieval_result("many", reply))
+        relation = many.schema()["relations"][0]["name"]
+        assert many.query(f'"Bertha".[{relation}]').notes == (note,)
         left = [row for row in whole if shard_of(row[0].partition("#")[0], 3) != 1]
         now = ranked(many, QUESTIONS[0], "bm25", top_k=100)  # also copies of passages that are lost
         assert [row for row in now if row in left] == left

@@ -26,7 +26,7 @@ _PINGS = "pings"  # threads of an actor that answer while all others are busy
 
 
 class RayShards(Shards):
-    """An actor for each shard folder, on nodes that reach it or object storage. Without a Ray, a local one is started."""
+    """An actor for each shard, on nodes that reach its folder, or object storage. A local Ray is started if needed."""
 
     def __init__(self, folders: Sequence[Path], encoder: GivenEncoder, storage: str | None = None) -> None:
         """Start the actors, or share those of this process. Ray is that of RAY_ADDRESS. Raises EngineError.

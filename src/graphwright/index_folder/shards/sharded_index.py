@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from graphwright.data.document import Document
     from graphwright.data.folders import ReadOptions
     from graphwright.engines import Engine
+    from graphwright.operators.query.query import Query
+    from graphwright.operators.query.result import QueryResult
+    from graphwright.search.filter import Filter
 
 Result = TypeVar("Result")
 
@@ -111,6 +114,11 @@ class ShardedIndex(Index):
     def ask_many(self, questions: Questions, method: GivenMethod | None = None, **options: Any) -> list[State]:
         """Return the states of `ask` for many questions."""
         return self._asked(partial(super().ask_many, questions, method, **options))
+
+    def query(self, query: str | Query, *, filter: Filter | Mapping[str, Any] | None = None) -> QueryResult:
+        """Return what a query gives over the statements and records; see `Index.query`."""
+        result = self._asked(partial(super().query, query, filter=filter))
+        return replace(result, notes=(_in_part(*self.searched), *result.notes)) if self._lost else result
 
     def text(self, document: str) -> str:
         """Return the text of a document; see `Index.text`."""
@@ -273,11 +281,13 @@ class _InPart(Operator):
     every: int
 
     def apply(self, state: State, run: Run) -> State:
-        share = 100 * self.documents / max(self.every, 1)
-        run.note(
-            f"{IN_PART} {self.documents:,} of {self.every:,} documents ({share:.0f} %); other shards do not answer"
-        )
+        run.note(_in_part(self.documents, self.every))
         return state
+
+
+def _in_part(documents: int, every: int) -> str:
+    share = 100 * documents / max(every, 1)
+    return f"{IN_PART} {documents:,} of {every:,} documents ({share:.0f} %); other shards do not answer"
 
 
 @dataclass(frozen=True)

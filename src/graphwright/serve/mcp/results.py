@@ -103,6 +103,7 @@ class AnswerResult(BaseModel):
     unsupported: Annotated[list[str], Field(description="Quotes or sentences that no passage supports.")]
     fallback: Annotated[str | None, Field(description="Why the server's language model did not answer, if it failed.")]
     instructed: Annotated[bool | None, Field(description="False where no model wrote it, so that none was instructed.")]
+    notes: Annotated[list[str], Field(description="What was not searched, as where a shard does not answer.")]
 
 
 class FoundPassage(PassageReply):
@@ -118,6 +119,7 @@ class RetrievalResult(BaseModel):
     question: str
     method: str
     passages: list[FoundPassage]
+    notes: Annotated[list[str], Field(description="What was not searched, as where a shard does not answer.")]
 
 
 class PassageResult(TextReply):
@@ -150,8 +152,9 @@ def answer_text(data: Reply) -> str:
     lines = [data["answer"] or "The documents do not answer this question."]
     if data["fallback"]:
         lines.insert(0, f"{data['fallback']} What follows was found without it.\n")
-    if data["instructed"] is False:
-        lines += ["", f"Note: {NOT_FOLLOWED}."]
+    notes = [*data["notes"], NOT_FOLLOWED] if data["instructed"] is False else data["notes"]
+    if notes:
+        lines += ["", *_noted(notes)]
     if data["citations"]:
         lines += ["", "Sources:"]
     for citation in data["citations"]:
@@ -189,7 +192,11 @@ def retrieval_text(data: Reply) -> str:
         f"[{number}] {passage['document']}, characters {passage['start']}-{passage['end']}\n{passage['text']}"
         for number, passage in enumerate(data["passages"], 1)
     ]
-    return "\n\n".join(parts) or "No passages were found."
+    return "\n\n".join([*(parts or ["No passages were found."]), *_noted(data["notes"])])
+
+
+def _noted(notes: Iterable[str]) -> list[str]:
+    return [f"Note: {text}." for text in notes]
 
 
 def query_text(data: Reply) -> str:

@@ -183,6 +183,7 @@ class RetrievalReply(Reply):
     method: str
     query: Annotated[AskedQueryReply | None, Field(description="Null where nothing is computed.")]
     passages: list[PassageReply]
+    notes: Annotated[list[str], Field(description="What was not searched, as where a shard does not answer.")]
     anchors: list[AnchorReply]
     evidence: list[EvidenceReply]
     usage: dict[str, Any]
