@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import DataError
 from graphwright.kernels import strings as kernels
+from graphwright.kernels.far import Reading
 from graphwright.text.places import Places, decoded_places, stored_cuts
 
 _BLOCK = 4096  # strings that iteration copies at once
@@ -132,8 +133,9 @@ class TextColumn(Sequence[str]):
         listed = [int(i) for i in ids]
         return list(self.gather(listed)) if len(listed) > _MANY else [self[i] for i in listed]
 
-    def fetch(self, ids: ArrayLike) -> None:
-        """Fetch the strings at `ids` together, before they are read one by one, where they are kept elsewhere."""
+    def reading(self, ids: ArrayLike) -> Reading[Any]:
+        """Read the strings at `ids` together, before they are read one by one, where they are kept elsewhere."""
+        yield from ()
 
     def gather(self, ids: ArrayLike) -> TextColumn:
         """Return the strings at `ids: int64[k]` as a column. Raises ValueError for an id that is no position."""

@@ -17,6 +17,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import digest
 from graphwright.kernels.csr import Csr, group, readonly, undirected
+from graphwright.kernels.far import together
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.kernels.walks import Labelled
 
@@ -390,11 +391,11 @@ class Graph:
         return " ".join(self.triple(edge))
 
     def fetch_texts(self, edges: ArrayLike) -> None:
-        """Fetch the texts of edges together, before they are read one by one, where they are kept elsewhere."""
+        """Read the texts of edges together, before they are read one by one, where they are kept elsewhere."""
         c = self.columns
         if c.edge_text is not None and c.sentences is not None:
             rows = c.edge_text[np.asarray(edges, np.int64)]
-            c.sentences.fetch(rows[rows >= 0])
+            together(c.sentences.reading(rows[rows >= 0]))
 
     def co_occurs(self, edge: int) -> bool:
         """Return whether an edge joins two names of a sentence without a predicate: only its text has a meaning."""

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.compiled import kernel, subkernel
 from graphwright.kernels.csr import Ids, node_ids, readonly
+from graphwright.kernels.far import Reading
 
 BLOCK = 1 << 14  # bytes of a block: a power of two
 _SHIFT = 14
@@ -361,8 +362,16 @@ class FarArray(HalfArray):
         """Return the dot product of some rows with `query`, as `products` does."""
         raise NotImplementedError
 
-    def cosines(self, rows: Positions, query: Singles) -> NDArray[np.float64]:
-        """Return the cosine of some rows with `query`, 0 for a zero row."""
+    def reading(self, rows: Positions) -> Reading[Singles]:
+        """Read some rows."""
+        raise NotImplementedError
+
+    def multiplying(self, query: Singles) -> Reading[Singles]:
+        """Read the dot product of each row with `query`."""
+        raise NotImplementedError
+
+    def comparing(self, rows: Positions, query: Singles) -> Reading[NDArray[np.float64]]:
+        """Read the cosine of some rows with `query`, 0 for a zero row."""
         raise NotImplementedError
 
     def distances(self, direction: NDArray[np.float64]) -> Positions:

@@ -163,7 +163,9 @@ class _Fusion(Composite):
         return fields | {"evidence"}
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
+        run.ahead[:] = [reading for part in self.parts if (reading := part.ahead(state)) is not None]
         states = [part.execute(state, run) for part in self.parts]
+        run.ahead.clear()
         steps = [step for result in states for step in result.trace[len(state.trace) :]]
         after = state.with_(trace=(*state.trace, *steps))
         parts = [result.items for result in states]

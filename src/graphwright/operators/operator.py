@@ -21,6 +21,7 @@ from typing import Annotated, Any, ClassVar
 
 from graphwright.constraints import AtLeast, Checked, Constraint
 from graphwright.errors import NeedsError, OptionError
+from graphwright.kernels.far import Reading
 from graphwright.operators.run import NOT_FOLLOWED, Run
 from graphwright.operators.state import State, Step
 
@@ -111,6 +112,10 @@ class Operator(Checked, ABC):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Apply, then keep the k best. An operator that can stop early derives from Ranker instead."""
         return top_of(self.apply(state, run), self.gives, k)
+
+    def ahead(self, state: State) -> Reading[Any] | None:
+        """Return a reading of what it will read of columns that are kept elsewhere, where the state tells it."""
+        return None
 
     def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
         """Yield each unmet need, given the fields that are set: step number, number of steps, the step, the need."""
@@ -250,6 +255,9 @@ class Cut(Composite):
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         return self.step.execute(state, run, int(self.k) if k is None else min(int(self.k), k))
+
+    def ahead(self, state: State) -> Reading[Any] | None:
+        return self.step.ahead(state)
 
     def __repr__(self) -> str:
         compound = isinstance(self.step, Then | Both)

@@ -32,6 +32,7 @@ from graphwright.prompts.templates import PROMPTS, Prompts
 
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Scores
+    from graphwright.kernels.far import Reading
     from graphwright.operators.operator import Operator
     from graphwright.operators.state import State, Step
 
@@ -110,6 +111,7 @@ class Run:
     `written`: whether a language model wrote its answer.
     `incomplete`: whether documents are being read that cannot be searched yet. `prompts`: those of the index.
     `instruction`: how the text of an answer is to be written, such as "in German, at most 80 words"; "" for none.
+    `ahead`: readings of what the next steps want, made together with the first products of vectors kept elsewhere.
     `outputs`, `paid`: cost of the model outputs that were used and charged, by key, if `charged` is given.
     """
 
@@ -122,6 +124,7 @@ class Run:
     incomplete: bool = False
     prompts: Prompts = PROMPTS
     instruction: str = ""
+    ahead: list[Reading[Any]] = field(default_factory=list)
     _computed: dict[Hashable, Any] = field(default_factory=dict)
     faults: _Faults = field(default_factory=_Faults)
     failed: bool = False

@@ -14,6 +14,7 @@ from graphwright.graph.evidence import Evidence, Ints, in_order
 from graphwright.graph.graph import Graph
 from graphwright.graph.ranking import Ranking
 from graphwright.graph.walks import shown_path
+from graphwright.kernels.far import together
 from graphwright.models.protocols import Usage
 from graphwright.operators.run import IN_PART, NO_VECTORS
 from graphwright.prompts.templates import Context
@@ -190,7 +191,7 @@ class State:
         """Bind the passages to the graph, so that they can be read."""
         if self.passages is not None and self.passages.graph is not self.graph:
             object.__setattr__(self, "passages", replace(self.passages, graph=self.graph))
-            self.graph.columns.texts.fetch(self.passages.ids[:_FETCHED])
+            together(self.graph.columns.texts.reading(self.passages.ids[:_FETCHED]))
 
     def with_(self, **changes: Any) -> State:
         """Return this state with some fields changed."""

@@ -15,6 +15,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.storage import check_limits, load_array, save_array
 from graphwright.kernels.blocks import Limits, digest
 from graphwright.kernels.csr import group, row_pointers
+from graphwright.kernels.far import Reading, together
 from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
@@ -120,7 +121,7 @@ class WordIndex(ChecksummedIndex):
     def scores(self, text: str, run: EncodingRun | None = None) -> Floats:
         """Return the BM25 score of every row for the terms of `text`: float32[rows], 0 where none occurs."""
         total, asked = np.zeros(len(self.nodes), np.float32), terms(text)
-        self.fetch(asked)
+        together(self.reading(asked))
         for word in asked:
             rows, scores = self.postings(word, run)
             total[rows] += scores
@@ -136,8 +137,9 @@ class WordIndex(ChecksummedIndex):
         counts = occurrences.astype(np.float64)
         return rows, (self.rarity(df) * counts / (counts + self._norm[rows])).astype(np.float32)
 
-    def fetch(self, words: Sequence[str]) -> None:
-        """Fetch the entries of words together, where they are kept elsewhere."""
+    def reading(self, words: Sequence[str]) -> Reading[None]:
+        """Read the entries of words together, before they are read one by one, where they are kept elsewhere."""
+        yield from ()
 
     def entries(self, word: str) -> tuple[NDArray[np.int32], NDArray[np.unsignedinteger[Any]]]:
         """Return the rows with a word, ascending, and how often each has it."""

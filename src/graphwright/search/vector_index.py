@@ -14,6 +14,7 @@ from graphwright.errors import OptionError, StoreError
 from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.blocks import FarArray, HalfArray, digest, products
 from graphwright.kernels.csr import readonly
+from graphwright.kernels.far import Reading, together
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.search.vector_pages import Keys, Pages, VectorRows, row_sums
@@ -23,6 +24,8 @@ _T = TypeVar("_T")
 
 class EncodingRun(Protocol):
     """The part of a pipeline's run that indexes use: encoding with usage counts and caches."""
+
+    ahead: list[Reading[Any]]  # of what is wanted next, if it is kept elsewhere
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return the value of a key, computed by `make` at its first use in the run."""
@@ -106,7 +109,15 @@ class VectorIndex(ChecksummedIndex):
                 return self.vectors @ query  # verifies a mapped matrix as a whole, faster than by rows
             return products(self.vectors, np.arange(len(self.vectors)), query)
         key = "scores", id(self), query.tobytes()
-        return run.once(key, lambda: readonly(self.scores(query), np.float32))
+        return run.once(key, lambda: readonly(self._scores(query, run), np.float32))
+
+    def _scores(self, query: Floats, run: EncodingRun) -> Floats:
+        """Return the scores; where they are computed elsewhere, what is wanted next is read with them."""
+        if not isinstance(self.vectors, FarArray):
+            return self.scores(query)
+        scores: Floats = together(self.vectors.multiplying(query), *run.ahead)[0]
+        run.ahead.clear()
+        return scores
 
     def scores_of(
         self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None
@@ -121,9 +132,18 @@ class VectorIndex(ChecksummedIndex):
 
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
         """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
+        result: NDArray[np.float64] = together(self.comparing(ids, query))[0]
+        return result
+
+    def comparing(self, ids: NDArray[np.int64], query: Floats) -> Reading[NDArray[np.float64]]:
+        """Read the cosines."""
         result, rows = np.zeros(len(ids)), self.rows_of(ids)[1]
         new = np.diff(rows, prepend=-1) != 0  # edges of one sentence follow one another, and share a row
-        result[self.has(ids)] = row_cosines(self.vectors, rows[new], query)[np.cumsum(new) - 1]
+        if isinstance(self.vectors, FarArray):
+            found = yield from self.vectors.comparing(rows[new], query)
+        else:
+            found = row_cosines(self.vectors, rows[new], query)
+        result[self.has(ids)] = found[np.cumsum(new) - 1]
         return result
 
     def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -143,8 +163,14 @@ class VectorIndex(ChecksummedIndex):
 
     def of(self, ids: NDArray[np.int64]) -> Floats:
         """Return the vector of each id, zeros for one without: float32[len(ids), dimension]."""
-        vectors = np.zeros((len(ids), self.dimension), np.float32)
-        vectors[self.has(ids)] = self.vectors[self.rows_of(ids)[1]]
+        vectors: Floats = together(self.reading(ids))[0]
+        return vectors
+
+    def reading(self, ids: NDArray[np.int64]) -> Reading[Floats]:
+        """Read the vectors."""
+        vectors, rows = np.zeros((len(ids), self.dimension), np.float32), self.rows_of(ids)[1]
+        is_far = isinstance(self.vectors, FarArray)
+        vectors[self.has(ids)] = (yield from self.vectors.reading(rows)) if is_far else self.vectors[rows]
         return vectors
 
     def by_text(self) -> tuple[VectorRows, NDArray[np.int32] | None]:
@@ -182,8 +208,6 @@ def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None,
 
 def row_cosines(vectors: Any, rows: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
     """Return the cosine of each of some rows of a matrix with a vector, as `cosines`."""
-    if isinstance(vectors, FarArray):
-        return vectors.cosines(rows, query)
     return cosines(vectors[rows].astype(np.float64), query.astype(np.float64))
 
 

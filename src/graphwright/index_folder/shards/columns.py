@@ -6,7 +6,7 @@ counts of the shards and the frequencies of all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.blocks import FarArray, HalfArray, products
 from graphwright.kernels.bubble import distances_of
+from graphwright.kernels.far import Asked, Reading, together
 from graphwright.models.protocols import Floats
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import row_cosines
@@ -43,6 +44,21 @@ class Shards:
     def call(self, method: str, values: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
         """Call a method of some holders, all at once, with the values of each; raises one's error, or ShardLost."""
         return {shard: getattr(self.holders[shard], method)(*given) for shard, given in values.items()}
+
+    def several(self, asked: Sequence[Asked]) -> list[dict[int, Any]]:
+        """Make requests as one call of each holder, all at once; return for each request the replies of holders."""
+        if len(asked) == 1:
+            return [self.call(asked[0].method, asked[0].values)]
+        calls: dict[int, list[tuple[int, str, Sequence[Any]]]] = {}
+        for number, (_, method, values) in enumerate(asked):
+            for shard, given in values.items():
+                calls.setdefault(shard, []).append((number, method, given))
+        replies = self.call("several", {shard: ([call[1:] for call in own],) for shard, own in calls.items()})
+        found = [dict[int, Any]() for _ in asked]
+        for shard, results in replies.items():
+            for (number, *_), result in zip(calls[shard], results, strict=True):
+                found[number][shard] = result
+        return found
 
     def every(self, method: str, *values: Any) -> list[Any]:
         """Call a method of all holders, and return what each gives."""
@@ -72,31 +88,31 @@ class Spread:
     at: Ints
     borders: Ints
 
-    def every(self, method: str, *values: Any) -> dict[int, Any]:
-        """Return what each shard gives that is not lost."""
+    def every(self, method: str, *values: Any) -> Reading[dict[int, Any]]:
+        """Read what each shard gives that is not lost."""
         asked = {n: (self.revisions[n], *values) for n in range(self.shards.count) if n not in self.lost}
-        return self.shards.call(method, asked)
+        return (yield Asked(self.shards, method, asked))
 
-    def whole(self, method: str, *values: Any, beside: NDArray[Any]) -> NDArray[Any]:
-        """Return a value for each row; the shards give one for each of theirs, `beside` are those of rows after all."""
+    def whole(self, method: str, *values: Any, beside: NDArray[Any]) -> Reading[NDArray[Any]]:
+        """Read a value for each row; the shards give one for each of theirs, `beside` are those of rows after all."""
         every = np.zeros((self.borders[-1] + len(beside), *beside.shape[1:]), beside.dtype)
         every[self.borders[-1] :] = beside
-        for shard, part in self.every(method, *values).items():
+        for shard, part in (yield from self.every(method, *values)).items():
             every[self.borders[shard] : self.borders[shard + 1]] = part
         result: NDArray[Any] = every[self.at]
         return result
 
-    def some(self, rows: Ints, method: str, *values: Any) -> Iterator[tuple[Ints, Any]]:
-        """Yield positions in `rows`, and what the shard that has these rows gives for them."""
+    def some(self, rows: Ints, method: str, *values: Any) -> Reading[list[tuple[Ints, Any]]]:
+        """Read what each shard gives for those of `rows` that it has, after their positions in `rows`."""
         at = self.at[rows]
         owner = np.searchsorted(self.borders, at, side="right") - 1
         parts = {n: np.flatnonzero(owner == n) for n in np.unique(owner).tolist()}
         own = {n: part for n, part in parts.items() if n < self.shards.count and n not in self.lost}
         if not own:
-            return
+            return []
         asked = {n: (self.revisions[n], *values, at[part] - self.borders[n]) for n, part in own.items()}
-        for shard, result in self.shards.call(method, asked).items():
-            yield parts[shard], result
+        replies = yield Asked(self.shards, method, asked)
+        return [(parts[shard], result) for shard, result in replies.items()]
 
     def beside(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return the positions in `rows` of rows that no shard has, and their numbers after those of all shards."""
@@ -114,30 +130,40 @@ class SpreadVectors(FarArray):
 
     def __getitem__(self, rows: Any) -> Floats:
         wanted = np.arange(len(self))[rows]
-        flat = np.zeros((wanted.size, self.shape[1]), np.float32)
-        self._some(wanted.reshape(-1), flat, self.beside.__getitem__, "vectors")
-        return flat.reshape((*wanted.shape, self.shape[1]))
+        flat = together(self.reading(wanted.reshape(-1)))[0]
+        return np.reshape(flat, (*wanted.shape, self.shape[1]))
 
     def __matmul__(self, other: Floats) -> Floats:
-        beside = self.beside @ other if len(self.beside) else np.zeros((0, *np.shape(other)[1:]), np.float32)
-        return self.spread.whole("products", self.space, np.asarray(other, np.float32), beside=beside)
+        result: Floats = together(self.multiplying(other))[0]
+        return result
+
+    def reading(self, rows: Ints) -> Reading[Floats]:
+        """Read some rows."""
+        result = np.zeros((len(rows), self.shape[1]), np.float32)
+        return self._some(rows, result, self.beside.__getitem__, "vectors")
+
+    def multiplying(self, query: Floats) -> Reading[Floats]:
+        """Read the products of all rows with a vector, or with the columns of a matrix."""
+        beside = self.beside @ query if len(self.beside) else np.zeros((0, *np.shape(query)[1:]), np.float32)
+        return self.spread.whole("products", self.space, np.asarray(query, np.float32), beside=beside)
 
     def products(self, rows: Ints, query: Floats) -> Floats:  # type: ignore[override]
         """Return the dot product of some rows with `query`."""
-        result = np.zeros(len(rows), np.float32)
-        return self._some(rows, result, lambda own: products(self.beside, own, query), "products_of", query)
+        result, beside = np.zeros(len(rows), np.float32), lambda own: products(self.beside, own, query)
+        found: Floats = together(self._some(rows, result, beside, "products_of", query))[0]
+        return found
 
-    def cosines(self, rows: Ints, query: Floats) -> NDArray[np.float64]:
-        """Return the cosine of some rows with `query`."""
-        result = np.zeros(len(rows))
-        return self._some(rows, result, lambda own: row_cosines(self.beside, own, query), "cosines", query)
+    def comparing(self, rows: Ints, query: Floats) -> Reading[NDArray[np.float64]]:
+        """Read the cosine of some rows with `query`."""
+        result, beside = np.zeros(len(rows)), lambda own: row_cosines(self.beside, own, query)
+        return self._some(rows, result, beside, "cosines", query)
 
     def _some(
         self, rows: Ints, result: NDArray[Any], beside: Callable[[Ints], NDArray[Any]], method: str, *values: Any
-    ) -> NDArray[Any]:
+    ) -> Reading[Any]:
         """Fill in what the shards give for rows, and `beside` for rows that no shard has."""
         wanted = np.asarray(rows, np.int64)
-        for at, part in self.spread.some(wanted, method, self.space, *values):
+        for at, part in (yield from self.spread.some(wanted, method, self.space, *values)):
             result[at] = part
         here, own = self.spread.beside(wanted)
         if len(here):
@@ -146,11 +172,14 @@ class SpreadVectors(FarArray):
 
     def lengths(self) -> Floats:
         """Return the length of each row."""
-        return self.spread.whole("lengths", self.space, beside=self.beside.lengths())
+        result: Floats = together(self.spread.whole("lengths", self.space, beside=self.beside.lengths()))[0]
+        return result
 
     def distances(self, direction: NDArray[np.float64]) -> Ints:
         """Return the cost of each row (see `node_costs`)."""
-        return self.spread.whole("distances", self.space, direction, beside=distances_of(self.beside, direction))
+        beside = distances_of(self.beside, direction)
+        result: Ints = together(self.spread.whole("distances", self.space, direction, beside=beside))[0]
+        return result
 
 
 class SpreadTexts(TextColumn):
@@ -191,12 +220,13 @@ class SpreadTexts(TextColumn):
         """Return the texts at `ids`, in that order."""
         return list(self.gather([int(i) for i in ids]))
 
-    def fetch(self, ids: ArrayLike) -> None:
-        """Fetch the texts at `ids` together."""
-        self.gather(ids)
-
     def gather(self, ids: ArrayLike) -> TextColumn:
-        """Return the texts at `ids` as a column; those that are not kept are fetched together."""
+        """Return the texts at `ids` as a column."""
+        result: TextColumn = together(self.reading(ids))[0]
+        return result
+
+    def reading(self, ids: ArrayLike) -> Reading[TextColumn]:
+        """Read the texts at `ids` as a column; those that are kept are not asked for."""
         wanted = np.asarray(ids, np.int64)
         result = self.rest.gather(wanted)  # raises ValueError for an id that is no position
         far = np.flatnonzero(wanted < len(self.spread.at))
@@ -205,7 +235,7 @@ class SpreadTexts(TextColumn):
         kept, parts = self._kept, list(map(result.raw, range(len(result))))
         unknown = np.array([row for row in dict.fromkeys(wanted[far].tolist()) if row not in kept], np.int64)
         found: dict[int, bytes] = {}
-        for at, texts in self.spread.some(unknown, "texts", self.column):
+        for at, texts in (yield from self.spread.some(unknown, "texts", self.column)):
             found |= zip(unknown[at].tolist(), map(texts.raw, range(len(texts))), strict=True)
         for place in far.tolist():
             row = int(wanted[place])
@@ -227,12 +257,12 @@ class SpreadWords(WordIndex):
     row_of: NDArray[np.int32]
     _kept: dict[str, tuple[NDArray[np.int32], NDArray[Any]]] = field(default_factory=dict, init=False)
 
-    def fetch(self, words: Sequence[str]) -> None:
-        """Fetch the entries of words from all shards together."""
+    def reading(self, words: Sequence[str]) -> Reading[None]:
+        """Read the entries of words from all shards."""
         unknown = [word for word in dict.fromkeys(words) if word not in self._kept and self.frequency(word)]
         if not unknown:
             return
-        found = self.spread.every("entries", unknown)
+        found = yield from self.spread.every("entries", unknown)
         if len(self._kept) + len(unknown) > _KEPT_WORDS:
             self._kept.clear()
         for at, word in enumerate(unknown):
@@ -245,7 +275,7 @@ class SpreadWords(WordIndex):
     def entries(self, word: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Return the rows with a word, ascending, and how often each has it."""
         while (known := self._kept.get(word)) is None:
-            self.fetch([word])
+            together(self.reading([word]))
         return known
 
     def changed(self, column: TextColumn, known: Ints, nodes: Ints) -> WordIndex:

@@ -112,6 +112,10 @@ class Holder:
             store.derived(),
         )
 
+    def several(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+        """Return what some of the methods below give, each called with its values."""
+        return [getattr(self, method)(*values) for method, values in calls]
+
     def products(self, revision: int, space: str, query: Floats) -> Floats:
         """Return the products of all rows with a vector, or with the columns of a matrix."""
         result: Floats = self._vectors(revision, space) @ query

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import ABOUT, ALIAS, Graph, positions_in
 from graphwright.kernels.csr import Csr, group
+from graphwright.kernels.far import Reading, together
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats, NamedEncoder
 from graphwright.operators.run import Run
@@ -95,7 +97,7 @@ class PassageMatch:
         self, graph: Graph, question: QuestionMatch, at: Ints, passages: VectorIndex, triples: VectorIndex | None
     ) -> None:
         self.graph, self.question, self.at, self.nodes = graph, question, at, question.nodes[at]
-        self.vectors, self.cosine = passages.of(self.nodes), question.cosine[at].astype(np.float64)
+        self.cosine = question.cosine[at].astype(np.float64)
         self.entities, self.mentions = reach(graph, self.nodes)
         self.owner = np.repeat(np.arange(len(at)), np.diff(self.mentions.indptr))
         self.df = frequency(graph, self.entities)
@@ -105,9 +107,11 @@ class PassageMatch:
         self.words = ((weights > 0) * question.share).astype(np.float32)
         self.stated, edges = graph.columns.stated.expand(self.nodes)
         self.ends = graph.ends(edges)
+        wanted: list[Reading[Any]] = [passages.reading(self.nodes), graph.columns.texts.reading(self.nodes)]
         if triples is not None and len(edges):
-            self.statements = triples.cosines(edges, question.vector)
+            self.vectors, _, self.statements = together(*wanted, triples.comparing(edges, question.vector))
         else:  # the passage's cosine replaces those of its statements
+            self.vectors, _ = together(*wanted)
             self.statements = self.cosine[self.stated]
 
     def _named(self) -> tuple[Floats, list[int]]:

@@ -15,6 +15,7 @@ from graphwright.graph.columns import Passage
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item
+from graphwright.kernels.far import Reading
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.anchors.keywords import themes
@@ -24,6 +25,7 @@ from graphwright.operators.search.nearest import edges_near
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
+from graphwright.text.words import terms
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,6 +67,9 @@ class WordSearch(Ranker):
 
     index: WordIndex
     scale = "sums of BM25 over the words of the question, from 0 without an upper end"
+
+    def ahead(self, state: State) -> Reading[Any]:
+        return self.index.reading(terms(state.question.text))
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         scores = self.index.scores(state.question.text, run)
