@@ -112,6 +112,18 @@ def test_shards_give_rankings_scores_and_answers_of_one_index(one: Index, many: 
     assert (many.documents, many.info()["chunks"]) == (one.documents, one.info()["chunks"])
 
 
+def test_multihop_calls_each_shard_twice(many: ShardedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    called, call = list[str](), Killable.call
+
+    def counted(shards: Killable, method: str, values: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
+        called.append(method)
+        return call(shards, method, values)
+
+    monkeypatch.setattr(Killable, "call", counted)
+    assert many.retrieve("Where did Waldrada of Lyon marry the abbot?").passages
+    assert called == ["several", "several"]
+
+
 def test_filter_over_shards_gives_ranking_of_one_index(one: Index, many: ShardedIndex) -> None:
     years = {"metadata": {"year": {"at_least": "810"}}}
     assert ranked(many, QUESTIONS[0], "multihop", filter=years) == ranked(one, QUESTIONS[0], "multihop", filter=years)
