@@ -25,8 +25,8 @@ def frequent(entries: list[Entry], start: dict[str, np.ndarray]) -> tuple[np.nda
         parts[np.unique(entry["parts"])] += 1
     kept = ngrams >= LEAST_NGRAMS, parts >= LEAST_PARTS
     for name, own in zip(("ngrams", "parts"), kept, strict=True):
-        known = start[f"0/{name}"].any(1) if start else own[:0]
-        own[: len(known)] |= known
+        if start:
+            own[: len(start[f"0/{name}"])] |= start[f"0/{name}"].any(1)
     return kept
 
 

@@ -31,12 +31,11 @@ from tables import Rows, answer_texts, facts_of, read_questions, read_table
 
 from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.operators.query.amounts import agreement
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.features import result_key
 from graphwright.operators.query.tables.links import question_words
-from graphwright.operators.query.tables.parser import TableQueryParser
+from graphwright.operators.query.tables.parser import TableQueryParser, table_agreement
 
 _SIZE, _SAID = 0, 4  # dense features: how many steps a candidate takes, and how much of the question it explains
 _NAMELESS = ("rows", "table", "data", "sheet1", "records", "list")
@@ -114,7 +113,7 @@ class Extraction:
             parts["rest"].append(found.features.rest.astype(np.float16))
             candidates += [(found.table.type, candidate) for candidate in found.candidates]
         made = {name: np.concatenate(parts[name]) for name in ("dense", "parts", "headers", "vectors", "of_table")}
-        agreed = agreement(asked.question, [candidate.query for _, candidate in candidates], self.parser.amounts)
+        agreed = table_agreement(asked.question, [candidate for _, candidate in candidates], self.parser.amounts)
         numbers: dict[Any, int] = {}
         kept = made | {
             "id": asked.id, "source": asked.source, "table": asked.group, "answerable": answerable,

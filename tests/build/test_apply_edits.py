@@ -378,6 +378,7 @@ def contents(merged: MergedChunks) -> list[tuple[Any, ...]]:
 
 @given(st.lists(extractions, max_size=3), st.lists(changes, max_size=6))
 @example([([], [("Graz", "knows", "Mur")])] * 2, [SplitEntity("Graz", ("d0",), "Mur")])
+@example([([], [("Graz", "knows", "Mur")])], [RenameEntity("Graz", "Mur"), DeleteStatement("Mur", "knows", "Mur")])
 def test_edits_of_columns_equal_edits_of_extractions(given: list[Any], edits: list[Change]) -> None:
     docs: Plain = {
         f"d{at}": (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
 import shutil
+import signal
 import sys
 import threading
 import time

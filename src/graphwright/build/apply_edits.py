@@ -432,7 +432,9 @@ class _Relations:
         self._labels = labels.values.take(labels.indptr[chunk[self._rows]] + table[self._rows, 1])
 
     def stated(self, now: Ints, head: int, relation: str, tail: int) -> Ints:
-        """Return the relations that state this, of forms that are `now` these."""
+        """Return the relations that state this, of forms that are `now` these; none of a name with itself is kept."""
+        if head == tail:
+            return self._rows[:0]
         same = (now[self._ends] == (head, tail)).all(axis=1) & ~self.gone[self._rows]
         return self._rows[[at for at in np.flatnonzero(same).tolist() if self._labels[at] == relation]]
 

@@ -15,6 +15,7 @@ from graphwright.errors import StoreError
 from graphwright.extract.extraction import Extractor
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
+from graphwright.graph.storage import Sums
 from graphwright.index_folder.index import GivenEncoder, Index
 from graphwright.index_folder.shards.storage import pull_latest
 from graphwright.kernels.blocks import products
@@ -23,7 +24,7 @@ from graphwright.models.protocols import Floats
 from graphwright.remote import push
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import row_cosines
-from graphwright.search.vector_pages import Keys, Sums
+from graphwright.search.vector_pages import Keys
 from graphwright.store.changes import Changes
 from graphwright.store.chunk_columns import ChunkColumns, PerChunk
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import islice
-from typing import NamedTuple
+from itertools import count, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from graphwright.operators.query.amounts import Event, agreement, asks_now, time
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
-from graphwright.operators.query.query import NOW, Compare, Comparison, Has, OfType, Step, Where
+from graphwright.operators.query.query import NOW, Compare, Comparison, Fields, Has, OfType, Step, Where, changed
 from graphwright.operators.query.tables.candidates import Candidate, Enumeration
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.features import Features, QuestionFeatures, result_key
@@ -101,6 +101,38 @@ def _holding(table: Table, links: Links, execution: Execution, at: str) -> Where
     return holding if at != NOW or len(execution.things(holding)) else None
 
 
+def table_agreement(question: str, candidates: Sequence[Candidate], reader: AmountReader) -> Floats:
+    """Return how far candidates agree with the amounts and names of a question (see `agreement`).
+
+    A column that another one is compared with is read as an amount: "over budget" as "over 100".
+    """
+    total = agreement(question, [candidate.query for candidate in candidates], reader)
+    compared: dict[int, list[int]] = defaultdict(list)
+    for at, candidate in enumerate(candidates):
+        bits = [part.bits for part in candidate.given if part.kind == "field"]
+        if bits and bits[-1] and "difference" not in candidate.operators:
+            compared[bits[-1]].append(at)
+    for said, own in compared.items():
+        text, amount = _with_amount(question, said)
+        queries = [changed(candidates[at].query, partial(_with_fields_as, amount)) for at in own]
+        total[own] = agreement(text, queries, reader)
+    return total
+
+
+def _with_amount(question: str, bits: int) -> tuple[str, str]:
+    """Return a question with an amount in place of the last words that some bits say, and the amount."""
+    words, tokens = question_words(question), [token.span() for token in re.finditer(r"\S+", question)]
+    end = bits.bit_length()
+    start = next(at for at in range(end, -1, -1) if not at or not bits >> (at - 1) & 1)
+    amount = next(text for power in count(2) if (text := str(10**power)) not in question)
+    first, last = tokens[words[start].token][0], tokens[words[end - 1].token][1]
+    return question[:first] + amount + question[last:], amount
+
+
+def _with_fields_as(amount: str, part: Any) -> Any:
+    return Compare(part.path, part.comparison, amount) if isinstance(part, Fields) else part
+
+
 def table_index_of(facts: Facts) -> TableIndex:
     """Return the tables of facts and their cells by words, made once for a snapshot."""
     return _indexes.get(facts.columns, "tables", lambda: TableIndex(facts))
@@ -173,7 +205,7 @@ class TableQueryParser:
         scores = np.concatenate([self.scorer.scores(each.features, vector, each.vectors) for each in found])
         dense = np.concatenate([each.features.dense for each in found])
         candidates = [(each.table, candidate) for each in found for candidate in each.candidates]
-        scores += agreement(question, [candidate.query for _, candidate in candidates], self.amounts)
+        scores += table_agreement(question, [candidate for _, candidate in candidates], self.amounts)
         about_texts = min(1.0, 2 * probability_about_texts(vector))
         return [
             query._replace(probability=query.probability * about_texts) if by_text else query
