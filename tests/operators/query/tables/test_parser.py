@@ -117,3 +117,31 @@ def test_parse_table_of_an_older_version_is_searched_only_where_it_is_named(
 
 def test_parse_table_of_two_versions_is_not_searched(tmp_path: Path) -> None:
     assert PARSER.parse("What is the pint of Harrier?", price_lists(tmp_path, "Prices")) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which projects are over budget?", ["Harbour", "Bridge"]),
+        ("Which projects spent less than their budget?", ["Mill", "Tower"]),
+        ("How many projects spent more than their budget?", 2),
+        ("Which project has the largest budget?", ["Tower"]),
+    ],
+)
+def test_parse_question_that_compares_two_columns_or_orders_by_one_gives_the_answer(
+    question: str, answer: object
+) -> None:
+    names, budgets, spent = (
+        ("Harbour", "Mill", "Bridge", "Tower"),
+        (12000, 8000, 15000, 20000),
+        (13500, 6000, 15900, 11000),
+    )
+    rows = [
+        {"project": name, "budget": f"{planned}", "spent": f"{paid}", "lead": "Ida"}
+        for name, planned, paid in zip(names, budgets, spent, strict=True)
+    ]
+    facts = facts_of({"projects": rows})
+    best = PARSER.parse(question, facts)[0]
+    result = Execution(facts).result(best.query)
+    found = [facts.text(int(thing)) for thing in result] if isinstance(result, np.ndarray) else result
+    assert found == answer and best.probability >= 0.5
