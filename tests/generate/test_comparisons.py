@@ -69,6 +69,13 @@ def test_ask_where_the_noun_before_the_names_stands_beside_other_values_gives_no
     assert answered(index, "Which ferry carries more cars, the Alma or the Bris?").short == ("Alma",)
 
 
+def test_ask_where_one_unit_is_said_for_both_values_compares_them(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index")
+    index.add([Document("lamps.txt", "The Lumo lamp costs 42 and the Varo lamp costs 58 euros. Both are in stock.")])
+    answer = answered(index, "Which lamp is cheaper, the Lumo or the Varo?")
+    assert answer.short == ("Lumo",) and answer.text.endswith("Lumo: 42 [1]; Varo: 58 euros [1]")
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -5,6 +5,7 @@ Questions about documents of several versions: the newest answers, and the other
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,16 @@ def test_answer_of_minutes_named_alike_is_of_the_older_ones_too(tmp_path: Path) 
 def test_answer_of_named_dates_is_of_their_versions(index_versions: Index, question: str, documents: set[str]) -> None:
     answer = index_versions.ask(question, "bm25").answer
     assert answer is not None and {citation.document for citation in answer.citations} <= documents
+
+
+def test_answer_of_a_version_is_read_as_that_to_the_question_without_its_date(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "index") as made:
+        for year, allowance in ALLOWANCES.items():
+            document = policy(year, allowance)
+            made.add([replace(document, text=f"This policy applies from 15 January {year}. {document.text}")])
+        answer = made.ask("What was the daily meal allowance in 2024?").answer
+    assert answer is not None and answer.short == (f"{ALLOWANCES['2024']} euros",)
+    assert answer.citations[0].document == "travel-policy-2024.md"
 
 
 def test_answer_of_named_number_is_of_its_version(tmp_path: Path) -> None:

@@ -282,6 +282,22 @@ def test_quotation_with_number_of_question_comes_before_newer_mail(tmp_path: Pat
             assert answer is not None and answer.citations[0].document == first
 
 
+def test_quotation_of_the_mail_that_moves_a_day_comes_before_the_day(tmp_path: Path) -> None:
+    bodies = ("He repairs the kiln on Tuesday 17 February 2026.", "They moved us to Thursday the 19th.")
+    for number, body in enumerate(bodies, 1):
+        answered = "References: <1@a.org>\n" * (number - 1)
+        head = f"From: Bo <b@a.org>\nDate: {number} Feb 2026 09:00 +0100\nMessage-ID: <{number}@a.org>\n{answered}"
+        (tmp_path / f"{number}.eml").write_text(f"{head}Subject: Kiln\n\n{body}\n")
+    with Index.create(tmp_path / "ix") as index:
+        index.add(list(read_documents(sorted(tmp_path.glob("*.eml")), lambda skipped: None)))
+        assert index.graph.passages is not None
+        nodes = index.graph.passages.nodes
+        reader = ScriptedReader(("Tuesday 17 February 2026",), sentences={"17": 0.5, "19th": 0.03})
+        state = start("When is the kiln repaired?", index.graph)
+        answer = Quote(reader, around=0)(state.with_(passages=Ranking.of(nodes, [1.0] * len(nodes)))).answer
+    assert answer is not None and [citation.text for citation in answer.citations] == [bodies[1], bodies[0]]
+
+
 def test_overlapping_spans_of_document_share_number(tmp_path: Path) -> None:
     text = " ".join(f"On day {day} the wind blew from the north." for day in range(30))
     with Index.create(tmp_path / "ix", settings=Settings(chunk_tokens=40, overlap=20)) as index:
@@ -372,6 +388,54 @@ def test_around_item_of_a_long_list_ends_with_the_item() -> None:
     text = "Bring these:\n\n" + "\n".join(f"- tool {at} with its box, its key and its paper" for at in range(10))
     at = text.index("tool 2")
     assert text[slice(*around(PassageText("", text), at, at + 6, 9))] == text[: text.index("\n- tool 3")]
+
+
+WORKER = "Run this as root:\n\n# stop it\nkilnctl stop kiln\nsleep 9\n# start it\nkilnctl start kiln\n\nAll is well."
+
+
+@pytest.mark.parametrize(
+    ("asked", "command"),
+    [
+        ("start kiln", "# start it\nkilnctl start kiln"),
+        ("start it", "# start it\nkilnctl start kiln"),
+        ("stop kiln", "# stop it\nkilnctl stop kiln\nsleep 9"),
+        ("sleep", "# stop it\nkilnctl stop kiln\nsleep 9"),
+        ("as root", WORKER.removesuffix("\n\nAll is well.")),
+    ],
+)
+def test_around_command_is_quoted_with_the_comment_on_it(asked: str, command: str) -> None:
+    at = WORKER.index(asked)
+    assert WORKER[slice(*around(PassageText("", WORKER), at, at + len(asked), 30))] == command
+
+
+@pytest.mark.parametrize(
+    ("scores", "quotations"),
+    [
+        ({"start": 0.8, "root": 0.1}, ["# start it\nkilnctl start kiln"]),  # what announces it is not quoted again
+        ({"start": 0.8, "root": 0.5}, [WORKER.removesuffix("\n\nAll is well.")]),
+    ],
+)
+def test_quotation_of_commands_is_whole_where_what_announces_them_answers(
+    scores: dict[str, float], quotations: list[str]
+) -> None:
+    found, _, _ = Quote(ScriptedReader(sentences=scores)).quotes("?", [PassageText("", WORKER)], Run())
+    assert [WORKER[quote.start : quote.end] for quote in found] == quotations
+
+
+def test_sentences_of_comment_without_a_line_below_it_is_a_sentence() -> None:
+    text = "# one\n# two\nmake\n\n# three\n\nIt is done. # four"
+    assert [(text[s.start : s.end], s.kind) for s in sentences_of(PassageText("", text))] == [
+        ("# one", "sentence"), ("# two\nmake", "command"), ("# three", "heading"), ("It is done.", "sentence"),
+        ("# four", "sentence"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", ["fails", "pad", "edge"])
+def test_around_item_of_a_list_has_the_line_above_it(asked: str) -> None:
+    steps = "The seal fails\n1. Close the lid.\n2. Take the pad off.\n3. Rub the edge."
+    text = f"It is quick.\n\n{steps}\n\nThe lamp fails\n1. Turn it."
+    at = text.index(asked)
+    assert text[slice(*around(PassageText("", text), at, at + len(asked), 9))] == steps
 
 
 def test_around_row_of_a_table_in_text_has_its_header() -> None:

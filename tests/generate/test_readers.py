@@ -111,6 +111,21 @@ def test_quote_neighbouring_quotations_of_a_paragraph_are_one() -> None:
     assert quoted(steps, *scores, around=0, words=11) == ["Rub both edges with a pad.", "Alsace lies on the Rhine."]
 
 
+WARDS = "The red ward has an oven. The blue ward has stoves. The grey ward has no heating. It is small."
+
+
+@pytest.mark.parametrize(
+    ("other", "quotes"),
+    [
+        (0.7, [WARDS[52:], WARDS[:51]]),  # what may answer in its place stays behind what answers
+        (0.3, [WARDS]),
+    ],
+)
+def test_quote_begins_with_the_sentence_that_answers(other: float, quotes: list[str]) -> None:
+    scores = (("red", other), ("blue", other - 0.1), ("grey", 0.8), ("small", 0.01))
+    assert quoted(bare(WARDS), *scores) == quotes
+
+
 @pytest.mark.parametrize(
     ("asked", "near"),
     [("HOIST_FAIL", "HOIST_BRK_FAIL"), ("--max-draft", "--max-drift"), ("kiln_v2.ini", "kiln_v3.ini")],

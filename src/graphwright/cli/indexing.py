@@ -297,9 +297,9 @@ def rebuild(
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
-    """Change the encoder, chunks or settings of an index.
+    """Change encoder or settings and encode again, without the files.
 
-    The original files are not needed: the index stores their text. Questions are answered from the old index until the
+    The index stores the text of its documents. Questions are answered from the old index until the
     new one is complete. Chunks that are as before keep what was extracted.
     """
     llm, settings = model.settings(index), new.settings()

@@ -172,13 +172,25 @@ def _clause(
 
 
 def pairs_of(values: Sequence[Sequence[SideValue]]) -> list[Pair]:
-    """Return the pairs of values of both sides that can be compared."""
+    """Return the pairs of values of both sides that can be compared.
+
+    A number without a unit has that of the next one of its sentence, as in "6 and 8 euros".
+    """
     rows = []
     for first, second in product(*values):
+        if (first.passage, first.start) == (second.passage, second.start):
+            first, second = _with_unit_of(first, second), _with_unit_of(second, first)
         apart = difference(first.found.value, second.found.value)
         if apart is not None and (first.passage, first.found.start) != (second.passage, second.found.start):
             rows.append(Pair(first, second, apart))
     return rows
+
+
+def _with_unit_of(value: SideValue, other: SideValue) -> SideValue:
+    own = value.found.value
+    if own.unit or not own.kind == other.found.value.kind == "number" or other.number != value.number + 1:
+        return value
+    return value._replace(found=value.found._replace(value=own._replace(unit=other.found.value.unit)))
 
 
 def words_asked(question: str, tagged: Tagged) -> set[str]:

@@ -30,7 +30,6 @@ from graphwright.operators.state import Answer, State
 from graphwright.search.clustering import clusters
 from graphwright.search.competing_versions import (
     agree,
-    named_versions,
     older_versions,
     valid_versions,
 )
@@ -179,15 +178,6 @@ class NameVersions(Composite):
         if text and run.on_text is not None:
             run.on_text(text)
         return after.with_(answer=replace(answer, text=answer.text + text))
-
-
-def without_date(graph: Graph, documents: Sequence[str], question: str) -> tuple[str, list[int]]:
-    """Return a question without its date, and which documents are versions that it names; none of them without one."""
-    of, date = versions_of(graph.columns).of, next((f for f in values_in(question) if f.value.kind == "date"), None)
-    groups = [(at, of[document]) for at, document in enumerate(documents) if date and document in of]
-    named = [at for at, own in groups if documents[at] in {v.document for v in named_versions(own, question)}]
-    undated = f"{question[: date.start]}{question[date.end :]}" if date else question
-    return undated, [at for at in named if agree(graph, of[documents[at]])]
 
 
 def _older_sections(graph: Graph, nodes: Sequence[int], versions: Versions, question: str) -> dict[int, str]:

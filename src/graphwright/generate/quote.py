@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.generate.citations import numbered, passage_starts, written_by
-from graphwright.generate.overview import without_date
-from graphwright.generate.quoted_sentences import Sentence, quotations, sentences_of, widened
+from graphwright.generate.quoted_sentences import Sentence, is_rival, quotations, sentences_of, widened
 from graphwright.generate.readers import answered, nothing, texts_read
 from graphwright.generate.said_later import Place, has_kind, places_in_series, said_later, value_asked, word_weights
 from graphwright.graph.graph import Graph
@@ -21,6 +20,7 @@ from graphwright.models.protocols import AnsweringReader, PassageText
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
+from graphwright.search.competing_versions import without_date
 from graphwright.search.versions import versions_of
 from graphwright.text.sentences import ASKS
 from graphwright.text.values import Value
@@ -128,7 +128,7 @@ class Quote(Operator):
             best = int(np.where(fits, gains + later, -1).argmax())
             first, last = widened(best, sentences, scores, lengths.tolist(), used, min(self.around, room))
             used.update(range(first, last + 1))
-            left[first : last + 1] = False
+            left &= np.array([used.isdisjoint(range(at, at + s.block + 1)) for at, s in enumerate(sentences)])
             room -= int(lengths[first : last + 1].sum())
             start, end = sentences[first].start, sentences[last].end
             quotes.append(sentences[best]._replace(start=start, end=end))
@@ -144,7 +144,7 @@ class Quote(Operator):
                 left |= later
             shown_words = set().union(*sentence_words[first : last + 1])
             missing = {word: weight for word, weight in missing.items() if word not in shown_words}
-        return *_adjoined(quotes, own, ranges), float(scores.max(initial=0))
+        return *_adjoined(quotes, own, ranges, lengths), float(scores.max(initial=0))
 
 
 def _with_identifiers(
@@ -167,11 +167,12 @@ def _with_identifiers(
 
 
 def _adjoined(
-    quotes: Sequence[Sentence], scores: Sequence[float], ranges: Sequence[tuple[int, int]]
+    quotes: Sequence[Sentence], scores: Sequence[float], ranges: Sequence[tuple[int, int]], lengths: NDArray[np.int64]
 ) -> tuple[list[Sentence], list[float]]:
     """Return quotations in which those that follow one another in a paragraph are one, at the place of the better.
 
-    `ranges`: the first and the last sentence of each.
+    One that may answer in its place stays apart before it: so the better one begins with what answers. `ranges`: the
+    first and the last sentence of each; `lengths`: the words of all sentences.
     """
     found: list[Sentence] = []
     own: list[float] = []
@@ -183,6 +184,7 @@ def _adjoined(
             if (end + 1 == first or last + 1 == start)
             and (found[at].passage, found[at].part, found[at].kind) == (quote.passage, quote.part, "sentence")
             and quote.kind == "sentence"
+            and not (last + 1 == start and is_rival(score, int(lengths[first : last + 1].sum()), own[at]))
         ]
         for at in reversed(joins):
             other, better, (start, end) = found.pop(at), own.pop(at), spans.pop(at)

@@ -15,10 +15,11 @@ from graphwright.models.protocols import PassageText
 from graphwright.operators.state import Citation
 from graphwright.text.sentences import ASKS, is_statement, sentence_spans
 
-Kind = Literal["sentence", "line", "heading", "row", "header"]
+Kind = Literal["sentence", "line", "heading", "row", "header", "command"]
 
 _MAX_BLOCK, _MAX_GAP = 12, 8  # lines of a block; characters between a colon and the line end
 _BLOCK_WORDS = 60  # of a block that is quoted whole where one of its lines is
+_RIVAL, _MIN_RIVAL = 0.5, 3  # share of a score, and words, of a sentence that answers in place of another
 _LEVELS = " › "  # between the headings in the title of a passage
 _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
 _WRAPPED, _WORDS = 45, 5  # characters and words of a line that is continued in the next one
@@ -27,6 +28,7 @@ _BULLET = re.compile(r"^[-*+•·‣▪–—]\s+")
 _MARK = re.compile(r"([-*+•·‣▪–—]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
 _ITEM = re.compile(rf"{_MARK.pattern}|[^\W\d_][^:.!?\n]{{0,40}}: |\w+(?:[ -]\w+)?\. \w|\S*[\d_`]\S* \S")
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
+_COMMENT = re.compile(r"(?:#|//)\s")
 _RULE_LINE = re.compile(r"[|:+=\s-]*-[|:+=\s-]*")
 
 
@@ -35,8 +37,9 @@ class Sentence(NamedTuple):
 
     `part`: the number of the row, cell, slide, definition, paragraph or item in which it lies; an item begins on a line
     with a mark, a label or a code ("2. It is", "Heating: it is", "E-12 is"); a heading and the paragraph below it are
-    one part. A "line" is short, without a full stop, and stands alone; a "header" is of a mail. `block`: how many of
-    the following sentences belong to it: the lines of a command, list or table that it announces.
+    one part. A "line" is short, without a full stop, and stands alone; a "header" is of a mail; a
+    "command" is a line of code after the comment on it. `block`: how many of the following sentences belong to it: the
+    lines of a command, list or table that it announces.
     """
 
     passage: int
@@ -76,12 +79,17 @@ def sentences_of(passage: PassageText, number: int = 0) -> tuple[Sentence, ...]:
 def _blocks(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequence[Kind]) -> list[int]:
     """Return for each span the number of spans after it that it announces: its lines, items and their own blocks.
 
-    A block ends at an empty line, a list after its last item, and the answer to a question with its line.
+    A block ends at an empty line, a list after its last item, the answer to a question with its line, and what a
+    comment announces at the next one.
     """
     blocks = [0] * len(spans)
     gaps = [text[end:start].count("\n") for (_, end, _), (start, _, _) in pairwise(spans)] + [2]
     marks = [_mark(text[start:end]) for start, end, _ in spans]
     for at in range(len(spans) - 2, -1, -1):
+        if kinds[at] == "command":
+            ends = (end for end in range(at + 1, len(spans)) if gaps[end - 1] != 1 or kinds[end] == "command")
+            blocks[at] = min(next(ends, len(spans)) - at - 1, _MAX_BLOCK)
+            continue
         if not _announces(text, spans[at : at + 2], kinds[at : at + 2], gaps[at], gaps[at - 1] if at else 2):
             continue
         end, most = at + 1, int(not text.endswith(ASKS, 0, spans[at][1]))
@@ -103,8 +111,9 @@ def _announces(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequenc
     """Return whether the first of two spans announces the second.
 
     It ends with a colon; or it is a question on a line of its own; or it is the first line of a table, above a rule; or
-    it is a line without a full stop after a statement, with an empty line before and after it, and another such line
-    follows. A header of a mail announces nothing. `gap`, `before`: line ends after it and before it.
+    it is a line without a full stop at the start of a paragraph, and a list begins in the next line; or it is such a
+    line after a statement, with an empty line before and after it, and another such line follows. A header of a mail
+    announces nothing. `gap`, `before`: line ends after it and before it.
     """
     if kinds[0] == "header":
         return False
@@ -113,6 +122,8 @@ def _announces(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequenc
         return "\n" in text[end:][:_MAX_GAP]
     if kinds[0] == "row":
         return kinds[1] == "row" and _RULE_LINE.fullmatch(text[other:last]) is not None
+    if before > 1 and gap == 1 and _mark(text[other:last]) and not is_statement(text[start:end]):
+        return not _mark(text[start:end])
     bare = not any(is_statement(text[a:b]) or _mark(text[a:b]) for a, b in ((start, end), (other, last)))
     follows = text[max(start - 2 * _MAX_GAP, 0) : start].rstrip()[-1:] in _ENDS
     return bare and gap > 1 and before > 1 and follows and not {"row", "header"}.intersection(kinds)
@@ -126,11 +137,32 @@ def _spans(passage: PassageText, first: int, last: int) -> Iterator[tuple[int, i
     lines += [(*heading, "heading") for heading in passage.headings]
     within = sorted(line for line in lines if first <= line[0] and line[1] <= last)
     for start, end, kind in (*within, (last, last, "row")):
-        for span in sentence_spans(passage.text[first:start]):
-            yield first + span[0], first + span[1], "sentence"
+        for begin, stop, own in _commented(passage.text[first:start]):
+            yield first + begin, first + stop, own
         if start < end:
             yield start, end, kind
         first = end
+
+
+def _commented(text: str) -> Iterator[tuple[int, int, Kind]]:
+    """Yield the spans of sentences; a comment on a line of its own and the next line are one command."""
+    begin = -1  # of a comment whose line is to come
+    ended = 0
+    for start, end in sentence_spans(text):
+        is_comment = _COMMENT.match(text, start) is not None
+        if begin >= 0 and (is_comment or text[ended:start].count("\n") > 1):
+            yield begin, ended, "sentence"
+            begin = -1
+        if is_comment and "\n" not in text[start:end]:
+            begin = start
+        elif is_comment or begin >= 0:
+            yield start if begin < 0 else begin, end, "command"
+            begin = -1
+        else:
+            yield start, end, "sentence"
+        ended = end
+    if begin >= 0:
+        yield begin, ended, "sentence"
 
 
 def _kinds(text: str, spans: Sequence[tuple[int, int, Kind]], titles: set[str]) -> list[Kind]:
@@ -173,10 +205,12 @@ def widened(
 ) -> tuple[int, int]:
     """Return the first and last of the sentences around sentence `best`, in its part, with at most `words` words.
 
-    Only sentences are joined: to a sentence on both sides, to a heading after it. A sentence that announces a block has
-    all of it. A line of a block has what stands before it, and the lines after it where the block is short.
+    Only sentences are joined: to a sentence on both sides, to a heading after it. So the quotation begins with what
+    answers, no sentence with at least half of its score precedes it. A sentence that announces a block has all of it.
+    A line of a block has what stands before it, and the lines after it where the block is short; what a comment is on
+    stands alone with it.
     """
-    first, last = _announced(best, sentences, lengths, used)
+    first, last = _announced(best, sentences, scores, lengths, used)
     length, start = sum(lengths[first : last + 1]), sentences[first]
     inner = {line for at, sentence in enumerate(sentences) for line in range(at + 1, at + 1 + sentence.block)}
     while start.kind in ("sentence", "heading"):
@@ -188,6 +222,7 @@ def widened(
             and (sentences[side].kind, sentences[side].block) == ("sentence", 0)
             and (side in inner) == (end in inner)
             and side not in used
+            and not (side < first and is_rival(scores[side], lengths[side], scores[best]))
             and length + lengths[side] <= words
         ]
         if not sides:
@@ -197,18 +232,40 @@ def widened(
     return first, last
 
 
-def _announced(best: int, sentences: Sequence[Sentence], lengths: Sequence[int], used: set[int]) -> tuple[int, int]:
-    """Return the first and last sentence of the block that sentence `best` announces, or is a line of."""
+def is_rival(score: float, words: int, best: float) -> bool:
+    """Return whether a sentence may answer in the place of the best, by both scores and its number of words.
+
+    >>> is_rival(0.4, 9, 0.5), is_rival(0.2, 9, 0.5), is_rival(0.4, 2, 0.5)
+    (True, False, False)
+    """
+    return words >= _MIN_RIVAL and 0 < _RIVAL * best <= score
+
+
+def _announced(
+    best: int, sentences: Sequence[Sentence], scores: Scores, lengths: Sequence[int], used: set[int]
+) -> tuple[int, int]:
+    """Return the first and last sentence of the block that sentence `best` announces, or is a line of.
+
+    Of a block with comments, what the comment is on is one by itself, unless what announces all may answer as well.
+    """
     last = best + sentences[best].block
+    command = (best, best)
+    for at in range(max(best - _MAX_BLOCK, 0), best + 1):
+        end = at + sentences[at].block
+        if sentences[at].kind == "command" and end >= best:
+            command = at, end
+    within = sentences[command[0]].kind == "command"
     for at in range(max(best - _MAX_BLOCK, 0), best):
         end = at + sentences[at].block
         if end < best or used.intersection(range(at, end + 1)):
+            continue
+        if within and not is_rival(scores[at], lengths[at], scores[best]):
             continue
         if sum(lengths[at : end + 1]) <= _BLOCK_WORDS:
             return at, end
         if sum(lengths[at : last + 1]) <= _BLOCK_WORDS:
             return at, last
-    return best, last
+    return command if within else (best, last)
 
 
 def shown(text: str) -> str:

@@ -29,6 +29,7 @@ from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.query.result import SURE
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
+from graphwright.search.competing_versions import without_date
 from graphwright.search.versions import answered_mails, versions_of
 from graphwright.text.dates import first_day, month_of
 from graphwright.text.sentences import ASKS
@@ -270,7 +271,7 @@ def read_answer(
     answer's passage, if there is one. `words`: the most words of a quotation of several sentences.
     """
     nodes, texts = texts_read(state, run, passages)
-    spans = run.read(reader, state.question.text, texts)
+    spans = _read(reader, state, run, nodes, texts)
     if not spans or spans[0].score < threshold:
         return None
     if spans[0].text and texts[spans[0].passage].rows:
@@ -335,6 +336,20 @@ def _leading(
             if number >= most and any(name in text for name in own):
                 best, most = (nodes[at], sentence.start, sentence.end), number + 0.5  # the first of equals
     return best
+
+
+def _read(reader: Reader, state: State, run: Run, nodes: Sequence[int], texts: Sequence[PassageText]) -> Sequence[Span]:
+    """Return the spans of passages; of the versions that the question names by a date, those for it without the date.
+
+    They are taken where they are more probable: that a version meets the date, its text need not say.
+    """
+    spans = run.read(reader, state.question.text, texts)
+    documents = [document for document, _ in passage_starts(state.graph, nodes)]
+    undated, named = without_date(state.graph, documents, state.question.text)
+    more = run.read(reader, undated, [texts[at] for at in named]) if named else []
+    if not more or (spans and more[0].score <= spans[0].score):
+        return spans
+    return [replace(span, passage=named[span.passage]) for span in more]
 
 
 def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[PassageText], run: Run) -> Sentence | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ from graphwright.text.words import words
 
 _LATER = 0.005  # score of what is said later of the same, beside that of the best sentence
 _REPLY, _VALUE = 0.0005, 0.002  # the same where a later mail of the thread says it, and where it has such a value
+_DATE = ("date", "")  # kind of all dates
+_DAY = re.compile(r"\b(?:[12]?\d|3[01])(?:st|nd|rd|th)\b")
 _SAME = 0.27  # share of the words of a sentence, weighted by rarity, in what says the same; seen: 0.29 on, else to 0.26
 
 
@@ -97,8 +100,17 @@ def value_asked(span: Span, passages: Sequence[PassageText]) -> Value | None:
 
 
 def has_kind(text: str, asked: Value | None) -> bool:
-    """Return whether a text has a value that may stand in the place of another: a date, or a number of its unit."""
-    return asked is not None and any(_kind(found.value) == _kind(asked) for found in values_in(text))
+    """Return whether a text has a value that may stand in the place of another: a date, or a number of its unit.
+
+    In the place of a day may also stand one without its month.
+
+    >>> has_kind("Moved to Thursday the 19th.", Value("date", 2026.13, 0.003))
+    True
+    """
+    if asked is None:
+        return False
+    is_day = _kind(asked) == _DATE and _DAY.search(text) is not None
+    return is_day or any(_kind(found.value) == _kind(asked) for found in values_in(text))
 
 
 def _repeats(text: str, asked: Value | None) -> bool:
@@ -124,7 +136,7 @@ def differs(text: str, asked: Value | None) -> bool:
 
 def _kind(value: Value) -> tuple[str, str]:
     """Return what a value must have in common with another to be in its place: dates, or numbers of one unit."""
-    return ("date", "") if value.kind == "date" or month_of(value.unit) else (value.kind, value.unit)
+    return _DATE if value.kind == "date" or month_of(value.unit) else (value.kind, value.unit)
 
 
 def word_weights(question: str, sentences: Sequence[set[str]]) -> dict[str, float]:

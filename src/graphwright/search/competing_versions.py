@@ -8,9 +8,9 @@ from itertools import pairwise
 from graphwright.data.records.versions import versions_in
 from graphwright.graph.graph import Graph
 from graphwright.search.snapshot import SnapshotCache
-from graphwright.search.versions import Version, Versions
+from graphwright.search.versions import Version, Versions, versions_of
 from graphwright.text.values import values_in
-from graphwright.text.words import words
+from graphwright.text.words import WORD, words
 
 _MIN_SHARE = 0.5  # of the pairs of words of the shorter of two versions that the other has
 _COMPARED = 20  # passages of a document
@@ -40,6 +40,20 @@ def named_versions(competing: Sequence[Version], question: str) -> list[Version]
     valid = {v for date in dates for v in valid_versions(competing, date.amount, date.amount + date.precision)}
     numbers = {*versions_in(question)}
     return [v for v in competing if v.document in question or v.number in numbers or v in valid]
+
+
+def without_date(graph: Graph, documents: Sequence[str], question: str) -> tuple[str, list[int]]:
+    """Return a question without its date, and which documents are versions that it names; none of them without one."""
+    of, date = versions_of(graph.columns).of, next((f for f in values_in(question) if f.value.kind == "date"), None)
+    groups = [(at, of[document]) for at, document in enumerate(documents) if date and document in of]
+    named = [at for at, own in groups if documents[at] in {v.document for v in named_versions(own, question)}]
+    if date is None:
+        return question, []
+    before, after = question[: date.start], question[date.end :]
+    if not after[:1].isspace():  # then "in" before a date says nothing without it
+        kept = [match.end() for match in WORD.finditer(before) if words(match[0])]
+        before = before[: max(kept, default=0)]
+    return f"{before}{after}", [at for at in named if agree(graph, of[documents[at]])]
 
 
 def agree(graph: Graph, group: Sequence[Version]) -> bool:

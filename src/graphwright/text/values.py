@@ -284,6 +284,8 @@ def values_in(text: str) -> Iterator[FoundValue]:
 
     >>> [(f.value.amount, f.value.unit) for f in values_in("Opened on 4 May 2012 (costs €3.50, weighs 2 kg).")]
     [(2012.34..., ''), (3.5, 'EUR'), (2.0, 'kg')]
+    >>> [(f.value.amount, f.value.unit) for f in values_in("It costs 42 and that 58 crowns.")][:2]
+    [(42.0, ''), (58.0, 'crowns')]
     """
     tokens = [match.span() for match in _TOKEN.finditer(text)]
     at = 0
@@ -305,7 +307,7 @@ def _at(text: str, tokens: Sequence[tuple[int, int]], at: int) -> Iterator[Found
     best = max(known, key=lambda found: (_exactness(found.value), found.start, sign * found.end), default=None)
     if (best is None or _exactness(best.value) < _MONTH) and len(ends) > 1 and text[ends[0] - 1] not in _AROUND:
         counted = _read(text, tokens[at][0], ends[1], _OPEN)
-        if counted and counted.value.unit:
+        if counted and words(counted.value.unit):  # "and" counts nothing
             yield counted
             if best is not None and best.value.kind == "number":
                 return
