@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 from itertools import pairwise
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.extract.rules import LexicalExtractor
 from graphwright.graph.columns import terminate
-from graphwright.store.chunk_columns import STRINGS, ChunkColumns
+from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.chunk_record import ChunkRecord, topic_of
+from graphwright.store.packing import unpacked
 from graphwright.text.names import normal_form
 
 text = st.text(max_size=12)
@@ -63,20 +67,59 @@ def test_content_of_chunk_round_trips(title: str, body: str) -> None:
     assert ChunkRecord.of_content(record.content(body)) == (body, record)
 
 
-def test_columns_have_fields_of_records() -> None:
-    texts = ["Graz lies on the Mur.", "", "Linz\nand Steyr"]
-    records = [ChunkRecord.of("Hello Love", text, Extraction((Mention("Graz", 0, 4, "city"),))) for text in texts]
+def columns_of(title: str, texts: list[str], records: list[ChunkRecord]) -> ChunkColumns:
     rows = [
-        ("d", "Hello Love", b"", b"", b"", at, 0, len(text), "", record.content(text))
+        ("d", title, b"", b"", b"", at, 0, len(text), "", record.content(text))
         for at, (text, record) in enumerate(zip(texts, records, strict=True))
     ]
-    columns = ChunkColumns.of(rows)
+    return ChunkColumns.of(rows)
+
+
+@pytest.mark.parametrize("ends", [[4, 4, 4], [4, 70_000, -1]], ids=["16 bits", "16 and 32 bits"])
+def test_columns_have_fields_of_records(ends: list[int]) -> None:
+    texts = ["Graz lies on the Mur.", "", "Linz\nand Steyr"]
+    mentions = [(Mention("Graz", 0, end, "city"), Mention("graz"), Mention("Mur")) for end in ends]
+    relations = (Relation("graz", "on", "Mur", "t"), Relation("Mur", "in", "GRAZ", "t"))
+    records = [
+        ChunkRecord.of("Hello Love", text, Extraction(m, relations)) for text, m in zip(texts, mentions, strict=True)
+    ]
+    columns = columns_of("Hello Love", texts, records)
     assert list(columns.text) == texts and columns.has_topic.tolist() == [True] * 3
-    for name in STRINGS:
+    for name in ("forms", "surfaces", "types", "descriptions", "labels", "texts", "aliases", "topic_phrases"):
         values, indptr = columns.strings(name)
         joined = [terminate(values[a:b]) for a, b in pairwise(indptr.tolist())]
         assert joined == [getattr(record, name) for record in records]
-    assert columns.fields["mentions"].values.tobytes() == b"".join(record.mentions for record in records)
+    for name in ("surface_form", "mentions", "copy_keys"):
+        values, indptr = columns.fields[name]
+        parts = [values[a:b].tobytes() for a, b in pairwise(indptr.tolist())]
+        assert parts == [getattr(record, name) for record in records]
+    assert list(columns.strings("surfaces").values[:5]) == ["Hello Love", "Graz", "graz", "Mur", "GRAZ"]
+    assert columns.numbers("counts").values.ravel().tolist() == [1, 1, 1, 1, 0] * 3
+    assert list(columns.strings("forms").values[:3]) == ["hello love", "graz", "mur"]
+    assert columns.numbers("relations", 4).values.tolist() == [[1, 0, 2, 0], [2, 1, 1, 0]] * 3
+    assert list(columns.strings("name_words").values) == ["graz lies on the mur", "", "linz and steyr"]
+
+
+def test_words_are_those_of_title_twice_and_text() -> None:
+    texts = ["Graz lies on the Mur.", "Linz and Steyr"]
+    columns = columns_of("Rivers", texts, [ChunkRecord.of("Rivers", text, Extraction()) for text in texts])
+    assert list(columns.words(np.array([1]))) == ["river river linz steyr"]
+    assert list(columns_of("", texts[1:], [ChunkRecord.of("", texts[1], Extraction())]).words(np.array([0]))) == [
+        "linz steyr"
+    ]
+
+
+def test_damaged_content_is_an_error_at_any_byte() -> None:
+    content = ChunkRecord.of("Graz", "Graz lies on the Mur.", Extraction((Mention("Graz", 0, 4),))).content("Graz lies")
+    (whole,) = unpacked([content])
+    for at in range(len(content)):
+        damaged = bytearray(content)
+        damaged[at] ^= 0xFF
+        with pytest.raises(sqlite3.DatabaseError, match="a chunk is damaged"):
+            unpacked([bytes(damaged)])
+        with pytest.raises(sqlite3.DatabaseError, match="a chunk is damaged"):
+            unpacked([content, content[:at]])
+    assert unpacked([content, content]) == [whole, whole]
 
 
 def test_chunk_topic_needs_letters() -> None:

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from graphwright import Document
@@ -209,4 +210,4 @@ def test_headings_and_places_round_trip(store: Store) -> None:
     ]
     assert list(columns.titles[0]) == ["A", "", "A › Use"] and columns.titles[1].tolist() == [0, 2]
     assert list(columns.texts_with_titles) == ["A\none", "A › Use\none"] and store.chunks()[1].heading == "Use"
-    assert ["use" in text for text in columns.strings("tokens").values] == [False, True]
+    assert ["use" in text for text in columns.words(np.arange(len(columns)))] == [False, True]

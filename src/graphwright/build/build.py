@@ -89,7 +89,9 @@ def build_from_chunks(
         clock.lap("merge")
         vectors = {name: encode.new(name, column, before.get(name)) for name, column in texts.items()}
         words, row = _known_words(chunks, known, vectors["passages"])
-        words_indexed = beside.submit(words.changed, chunks.strings("tokens").values, row, np.arange(len(chunks)))
+        words_indexed = beside.submit(
+            lambda: words.changed(chunks.words(np.flatnonzero(row < 0)), row, np.arange(len(row)))
+        )
         clock.lap("encode")
         near = NearPairs(np.empty((0, 2), np.int64), np.empty((0, 0), np.int32))
         if "names" in vectors:
@@ -113,8 +115,7 @@ def build_from_chunks(
     def encoded(name: str, texts: TextColumn) -> VectorRows:
         return encode.new(name, texts, before.get(name))
 
-    tokens, node_words = chunks.strings("tokens").values, triple_words(imported.graph)
-    return Combination(imported, snapshot).snapshot(tokens, node_words, encoded, MAX_NAMES_EMBEDDED)
+    return Combination(imported, snapshot).snapshot(triple_words(imported.graph), encoded, MAX_NAMES_EMBEDDED)
 
 
 def _known_words(chunks: ChunkColumns, known: Snapshot | None, vectors: VectorRows) -> tuple[WordIndex, Ints]:

@@ -83,16 +83,16 @@ class WordIndex(ChecksummedIndex):
         )
 
     def changed(self, column: TextColumn, known: NDArray[np.int64], nodes: NDArray[np.int64]) -> WordIndex:
-        """Return the index of other texts (see `of_words`), equal to one from scratch.
+        """Return the index of other texts, equal to one from scratch.
 
-        `known`: the row here that has the words of each text, of which only those of the others are read; -1 for none.
+        `known`: the row here that has the words of each text; -1 for none, whose words are in `column` (see `of_words`).
 
-        >>> index, texts = WordIndex.of(["a hen", "a fox"], np.arange(2)), TextColumn.of(["fox", "red hen"])
-        >>> index.changed(texts, np.array([1, -1]), np.arange(2)) == WordIndex.of_words(texts, np.arange(2))
+        >>> index, texts = WordIndex.of(["a hen", "a fox"], np.arange(2)), ["a fox", "red hen"]
+        >>> index.changed(TextColumn.of(texts[1:]), np.array([1, -1]), np.arange(2)) == WordIndex.of(texts, np.arange(2))
         True
         """
         new, old = np.flatnonzero(known < 0), np.flatnonzero(known >= 0)
-        added = WordIndex.of_words(column.gather(new), new)
+        added = WordIndex.of_words(column, new)
         if not len(old):
             return replace(added, nodes=nodes)
         place = np.full(len(self.nodes), -1)

@@ -16,14 +16,13 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.csr import row_entries, row_pointers
 from graphwright.kernels.ranking import sorted_distinct
-from graphwright.store.chunk_record import ChunkRecord, unpacked
+from graphwright.graph.graph import Ids32
+from graphwright.store.chunk_record import NUMBERS, PARTS
+from graphwright.store.packing import unpacked
+from graphwright.text.words import terms
 
-NUMBERS = ("surface_form", "counts", "mentions", "relations", "copy_keys")  # fields of numbers that are merged
-STRINGS = (  # the fields of strings of a `ChunkRecord` that are merged
-    *("forms", "surfaces", "types", "descriptions", "labels", "texts"),
-    *("aliases", "topic_phrases", "name_words", "tokens"),
-)
-_MERGED = (*NUMBERS, *STRINGS, "has_topic")
+_STRINGS = ("forms", "surfaces", "types", "descriptions", "labels", "texts", "aliases", "topic_phrases")
+_READ = ("text", *_STRINGS, *NUMBERS, "has_topic", "name_words", "copy_keys", "wide")  # parts of chunks
 _ROWS = 4000  # read at once
 Values = TypeVar("Values")
 
@@ -47,7 +46,8 @@ class ChunkColumns:
     By document: `ids`, `document_titles`, `chunk_counts: int64[d]`, `links` (the ids that it refers to, each ended by a
     NUL), `places` (those of its file, see Places) and `records` (see `read_records`). By chunk: `ordinal`, `start`,
     `end: int64[p]`, `has_topic: bool[p]` (whether its first form is its topic), `text`, `headings` (those above it).
-    `fields`: the strings (see `STRINGS`) and numbers (`NUMBERS`) of their chunk records.
+    `fields`: those of their chunk records, but that relations have forms, not surfaces, as head and tail; and `counts`,
+    how often each surface is mentioned, the topic once at least.
     """
 
     ids: TextColumn
@@ -118,6 +118,17 @@ class ChunkColumns:
             number[chunk] = below.setdefault(title, d + len(below))
         return TextColumn.joined((self.document_titles, TextColumn.of(below))), number
 
+    def words(self, chunks: Ints) -> TextColumn:
+        """Return the words of some chunks as BM25 reads them: of title, title and text (see `terms`)."""
+        titles, number = self.titles
+        parts = list[TextColumn]()
+        for first in range(0, len(chunks), _ROWS):
+            some = chunks[first : first + _ROWS]
+            pairs = zip(titles.gather(number[some].astype(np.int64)), self.text.gather(some), strict=True)
+            read = (f"{title}\n{title}\n{text}" if title else text for title, text in pairs)
+            parts.append(TextColumn.of(" ".join(terms(text)) for text in read))
+        return TextColumn.joined(parts)
+
     @classmethod
     def of(cls, rows: Iterable[tuple[Any, ...]]) -> ChunkColumns:
         """Read rows: a document (id, title, links, places, records) and a chunk (ordinal, span, heading, content).
@@ -182,28 +193,55 @@ def _of_rows(rows: Sequence[tuple[Any, ...]]) -> ChunkColumns:
     firsts = [at for at, row in enumerate(rows) if not at or row[0] != rows[at - 1][0]]
     documents, chunks = [rows[at] for at in firsts], [row for row in rows if row[5] is not None]
     columns = list(zip(*chunks, strict=True)) if chunks else [()] * 10
-    text, record = _contents(TextColumn.of_bytes(unpacked(columns[9])))
+    chosen = [PARTS.index(name) for name in _READ]
+    parts = divided(TextColumn.of_bytes(unpacked(columns[9])), len(PARTS), chosen)
+    record = dict(zip(_READ, parts, strict=True))
     ordinal, start, end = (np.array(column, np.int64) for column in columns[5:8])
     counts = np.diff([*firsts, len(rows)]) - [row[5] is None for row in documents]
-    fields: dict[str, PerChunk[Any]] = {name: parted(record[name]) for name in STRINGS}
-    for name in NUMBERS:
-        blobs = record[name]
-        fields[name] = PerChunk(np.frombuffer(blobs.data.tobytes(), "<i4"), blobs.offsets // 4)
+    has_topic, wide = (np.diff(record[name].offsets) > 0 for name in ("has_topic", "wide"))
+    fields: dict[str, PerChunk[Any]] = {name: parted(record[name]) for name in _STRINGS}
+    fields |= {name: _numbers(record[name], wide) for name in NUMBERS}
+    fields["copy_keys"] = _numbers(record["copy_keys"], np.ones(len(wide), bool))
+    fields["name_words"] = PerChunk(record["name_words"], np.arange(len(wide) + 1))
+    fields["counts"], fields["relations"] = _counts(fields, has_topic), _between_forms(fields)
     ids, titles = (TextColumn.of(row[at] for row in documents) for at in (0, 1))
     links, places, records = (TextColumn.of_bytes([row[at] for row in documents]) for at in (2, 3, 4))
-    headings, has_topic = TextColumn.of(columns[8]), np.diff(record["has_topic"].offsets) > 0
+    headings = TextColumn.of(columns[8])
     return ChunkColumns(
-        ids, titles, counts.astype(np.int64), links, places, records, ordinal, start, end, has_topic, text, headings,
-        fields,
+        ids, titles, counts.astype(np.int64), links, places, records, ordinal, start, end, has_topic, record["text"],
+        headings, fields,
     )  # fmt: skip
 
 
-def _contents(contents: TextColumn) -> tuple[TextColumn, dict[str, TextColumn]]:
-    """Return the texts and the fields of the records of chunks (see `ChunkRecord.content`)."""
-    names = ("text", *ChunkRecord._fields)
-    chosen = [at for at, name in enumerate(names) if name in ("text", *_MERGED)]
-    columns = dict(zip((names[at] for at in chosen), divided(contents, len(names), chosen), strict=True))
-    return columns.pop("text"), columns
+def _numbers(blobs: TextColumn, wide: NDArray[np.bool_]) -> PerChunk[Ids32]:
+    """Return the numbers of chunks, of 32 bits where they are wide and of 16 elsewhere (see `ChunkRecord.content`)."""
+    if not wide.any():
+        return PerChunk(blobs.data.view("<u2").astype(np.int32), blobs.offsets // 2)
+    sizes = np.diff(blobs.offsets) // np.where(wide, 4, 2)
+    values, is_wide = np.empty(sizes.sum(), np.int32), np.repeat(wide, sizes)
+    for chosen, of_chunk, width in ((is_wide, wide, "<i4"), (~is_wide, ~wide, "<u2")):
+        values[chosen] = blobs.gather(np.flatnonzero(of_chunk)).data.view(width)
+    return PerChunk(values, row_pointers(sizes))
+
+
+def _counts(fields: dict[str, PerChunk[Any]], has_topic: NDArray[np.bool_]) -> PerChunk[Ids32]:
+    """Return how often each surface is mentioned; a topic, the first one, once at least."""
+    surfaces, mentions = fields["surfaces"].indptr, fields["mentions"]
+    at = np.repeat(surfaces[:-1], np.diff(mentions.indptr) // 3) + mentions.values[::3]
+    counts = np.bincount(at, minlength=int(surfaces[-1])).astype(np.int32)
+    topics = surfaces[:-1][has_topic]
+    counts[topics] = np.maximum(counts[topics], 1)
+    return PerChunk(counts, surfaces)
+
+
+def _between_forms(fields: dict[str, PerChunk[Any]]) -> PerChunk[Ids32]:
+    """Return relations with the forms of the surfaces that are their ends."""
+    relations, form = fields["relations"], fields["surface_form"]
+    table = relations.values.reshape(-1, 4)
+    first = np.repeat(form.indptr[:-1], np.diff(relations.indptr) // 4)
+    for side in (0, 2):
+        table[:, side] = form.values[first + table[:, side]]
+    return relations
 
 
 def divided(blobs: TextColumn, count: int, chosen: Sequence[int], before: int = 0) -> list[TextColumn]:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
-import zlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.document import Document, passage_title
+from graphwright.data.document import Document
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.columns import terminate
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM
+from graphwright.store.packing import packed, unpacked
 from graphwright.text.copies import copy_keys
 from graphwright.text.names import aliases_of, name_words, normal_form
-from graphwright.text.words import terms, words
+from graphwright.text.words import words
 
 
 def content_hash(document: Document) -> bytes:
@@ -51,8 +49,10 @@ def text_digest(chunks: Iterable[str]) -> bytes:
     return digest.digest()
 
 
-RECORD_VERSION = 3  # changes whenever `ChunkRecord.of` would return something else for the same chunk
+RECORD_VERSION = 4  # changes whenever `ChunkRecord.of` would return something else for the same chunk
+NUMBERS = ("surface_form", "mentions", "relations")  # fields of numbers; mostly small ones, which are stored in 16 bits
 _MAX_NAME = 200  # characters; a longer string is not a name
+_MAX_NARROW = 2**16 - 1
 _OWN_RELATIONS = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM})
 
 
@@ -60,25 +60,23 @@ class ChunkRecord(NamedTuple):
     """One chunk in the form that is stored and merged. Strings end in a NUL byte each; numbers are little-endian int32.
 
     `forms`: the normal forms of the chunk's entities, in the order of mention; the topic comes first.
-    `surfaces`: how they are written; `surface_form` numbers into `forms`, `counts` is how often each occurs.
+    `surfaces`: how they are written; `surface_form` numbers into `forms`.
     `mentions`: (surface, start, end) each; `types` and `descriptions` one each, or empty if no mention has any.
-    `relations`: (head form, label, tail form, text) each; `relation_ends`: (head, tail) surfaces; `keywords` one
-    each, separated by commas, or empty if no relation has any; they are appended to the text too.
-    `has_topic`: whether the first form is the topic; `aliases`: its shorter forms; `topic_phrases`: those of the
+    `relations`: (head surface, label, tail surface, text) each; `keywords` one each, separated by commas, or empty if
+    no relation has any; they are appended to the text too.
+    `has_topic`: whether the first surface is the topic; `aliases`: shorter forms of it; `topic_phrases`: those of the
     topic's form and its aliases that other chunks are searched for.
-    `name_words`: the words of the text as names are compared; `tokens`: title, title and text as BM25 reads them, the
-    title with the headings above the chunk. `copy_keys`: see `graphwright.text.copies`.
+    `name_words`: the words of the text as names are compared, with spaces between them and without a NUL.
+    `copy_keys`: see `graphwright.text.copies`.
     """
 
     forms: bytes
     surfaces: bytes
     surface_form: bytes
-    counts: bytes
     mentions: bytes
     types: bytes
     descriptions: bytes
     relations: bytes
-    relation_ends: bytes
     labels: bytes
     texts: bytes
     keywords: bytes
@@ -86,11 +84,10 @@ class ChunkRecord(NamedTuple):
     aliases: bytes
     topic_phrases: bytes
     name_words: bytes
-    tokens: bytes
     copy_keys: bytes
 
     @classmethod
-    def of(cls, title: str, text: str, extraction: Extraction, heading: str = "") -> ChunkRecord:
+    def of(cls, title: str, text: str, extraction: Extraction) -> ChunkRecord:
         """Make the record of a chunk; mentions without a name and relations of an entity with itself are dropped.
 
         >>> extraction = Extraction((Mention("Graz"), Mention("?")), (Relation("Graz", "in", "graz", "t"),))
@@ -99,67 +96,71 @@ class ChunkRecord(NamedTuple):
         """
         names = _ChunkNames()
         topic = topic_of(title, [m.name for m in extraction.mentions])
-        has_topic = bool(topic) and names.add(topic, topic not in {m.name for m in extraction.mentions})
-        mentions = [m for m in extraction.mentions if names.add(m.name, True)]
+        has_topic = bool(topic) and names.add(topic)
+        mentions = [m for m in extraction.mentions if names.add(m.name)]
         relations = [r for r in extraction.relations if names.add_ends(r.head, r.tail)]
         labels: dict[str, int] = {}
         texts: dict[str, int] = {}
+        position = {surface: at for at, surface in enumerate(names.surfaces)}
         table = [
             (
-                names.surfaces[_clean(r.head)],
+                position[_clean(r.head)],
                 labels.setdefault(_label(r.relation), len(labels)),
-                names.surfaces[_clean(r.tail)],
+                position[_clean(r.tail)],
                 texts.setdefault(_relation_text(r), len(texts)),
             )
             for r in relations
         ]
-        position = {surface: at for at, surface in enumerate(names.surfaces)}
         forms, shorter = list(names.forms), aliases_of(_clean(topic)) if has_topic else []
         aliases = [form for form in shorter if _is_name(form)]
         phrases = [form for form in (*forms[: int(has_topic)], *aliases) if " " in form and words(form)]
         described = any(m.type or m.description for m in mentions)
-        full = passage_title(title, heading)
         return cls(
             terminate(forms),
             terminate(names.surfaces),
             _numbers(names.surfaces.values()),
-            _numbers(names.counts[surface] for surface in names.surfaces),
             _numbers(n for m in mentions for n in (position[_clean(m.name)], m.start, m.end)),
             terminate(_clean(m.type) for m in mentions) if described else b"",
             terminate(_clean(m.description) for m in mentions) if described else b"",
             _numbers(n for row in table for n in row),
-            _numbers(position[_clean(name)] for r in relations for name in (r.head, r.tail)),
             terminate(labels),
             terminate(texts),
             terminate(_joined(r.keywords) for r in relations) if any(r.keywords for r in relations) else b"",
             int(has_topic),
             terminate(aliases),
             terminate(phrases),
-            terminate([" ".join(name_words(text))]),
-            terminate([" ".join(terms(f"{full}\n{full}\n{text}" if full else text))]),
+            " ".join(name_words(text)).encode("utf-8", "surrogatepass"),
             _numbers(copy_keys(text)),
         )
 
     def content(self, text: str) -> bytes:
-        """Return a chunk as it is stored, packed: the sizes of its text and of each field as int32, then all these."""
-        encoded = text.encode("utf-8", "surrogatepass")
-        parts = [encoded, *(b"\1" * part if isinstance(part, int) else part for part in self)]
-        return zlib.compress(b"".join((_numbers(map(len, parts)), *parts)))
+        """Return a chunk as it is stored, packed: the sizes of its parts as int32, then these: text, fields and `wide`.
+
+        If no number of `NUMBERS` needs more than 16 bits, they have 16 bits each, and `wide` is empty; else a byte.
+        """
+        fields, numbers = self._asdict(), {name: np.frombuffer(getattr(self, name), "<i4") for name in NUMBERS}
+        wide = any(((values < 0) | (values > _MAX_NARROW)).any() for values in numbers.values())
+        fields |= {} if wide else {name: values.astype("<u2").tobytes() for name, values in numbers.items()}
+        fields["has_topic"] = b"\1" * self.has_topic
+        parts = [text.encode("utf-8", "surrogatepass"), *fields.values(), b"\1" * wide]
+        return packed(b"".join((_numbers(map(len, parts)), *parts)))
 
     @classmethod
     def of_content(cls, content: bytes) -> tuple[str, ChunkRecord]:
         """Return the text and the record of a stored chunk."""
-        (data,), width = unpacked([content]), 1 + len(cls._fields)
+        (data,), width = unpacked([content]), len(PARTS)
         ends = np.cumsum([4 * width, *np.frombuffer(data, "<i4", width)]).tolist()
-        text, *parts = (data[start:end] for start, end in pairwise(ends))
+        text, *parts, wide = (data[start:end] for start, end in pairwise(ends))
         record = cls(*parts)  # type: ignore[arg-type]
+        if not wide:
+            numbers = {name: np.frombuffer(getattr(record, name), "<u2").astype("<i4") for name in NUMBERS}
+            record = record._replace(**{name: values.tobytes() for name, values in numbers.items()})
         return text.decode("utf-8", "surrogatepass"), record._replace(has_topic=len(record.has_topic))  # type: ignore[arg-type]
 
     def extraction(self) -> Extraction:
         """Return the extraction that this record was made of, without the parts that were dropped."""
         surfaces, labels, texts = map(_strings, (self.surfaces, self.labels, self.texts))
         mentions, relations = _table(self.mentions, 3), _table(self.relations, 4)
-        ends = _table(self.relation_ends, 2)
         types = _strings(self.types) or [""] * len(mentions)
         descriptions = _strings(self.descriptions) or [""] * len(mentions)
         keywords = _strings(self.keywords) or [""] * len(relations)
@@ -176,38 +177,31 @@ class ChunkRecord(NamedTuple):
                     texts[at].removesuffix(f" ({joined})") if joined else texts[at],
                     tuple(joined.split(", ")) if joined else (),
                 )
-                for (_, label, _, at), (head, tail), joined in zip(relations, ends, keywords, strict=True)
+                for (head, label, tail, at), joined in zip(relations, keywords, strict=True)
             ),
         )
 
 
-def unpacked(contents: Iterable[bytes]) -> list[bytes]:
-    """Return stored chunks (see `ChunkRecord.content`) unpacked. Raises DatabaseError for one that is damaged."""
-    try:
-        return list(map(zlib.decompress, contents))
-    except (zlib.error, TypeError) as error:  # damage may be of the type, too
-        raise sqlite3.DatabaseError(f"a chunk is damaged: {error}") from error
+PARTS = ("text", *ChunkRecord._fields, "wide")  # of a stored chunk
 
 
 @dataclass
 class _ChunkNames:
     forms: dict[str, int] = field(default_factory=dict)
     surfaces: dict[str, int] = field(default_factory=dict)  # form by surface
-    counts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, surface: str, counts: bool) -> bool:
-        """Add a surface form and return whether it is a name; `counts`: this mention counts for the entity's name."""
+    def add(self, surface: str) -> bool:
+        """Add a surface form and return whether it is a name."""
         surface = _clean(surface)
         form = _name_form(surface)
         if form and surface not in self.surfaces:
             self.surfaces[surface] = self.forms.setdefault(form, len(self.forms))
-        self.counts[surface] += counts
         return bool(form)
 
     def add_ends(self, head: str, tail: str) -> bool:
         """Add the ends of a relation and return whether they are two entities."""
         forms = _name_form(_clean(head)), _name_form(_clean(tail))
-        return all(forms) and forms[0] != forms[1] and self.add(head, False) and self.add(tail, False)
+        return all(forms) and forms[0] != forms[1] and self.add(head) and self.add(tail)
 
 
 @lru_cache(maxsize=10_000)

@@ -18,8 +18,9 @@ from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.extract.schema import Schema
 from graphwright.graph.columns import terminate
 from graphwright.store.chunk_columns import ChunkColumns
-from graphwright.store.chunk_record import ChunkRecord, content_hash, id_digest, text_digest, unpacked
+from graphwright.store.chunk_record import ChunkRecord, content_hash, id_digest, text_digest
 from graphwright.store.edits import Edit
+from graphwright.store.packing import unpacked
 from graphwright.store.record_blobs import encoded_records, is_damaged
 from graphwright.store.settings import Settings
 from graphwright.store.store_file import StoreFile
@@ -333,4 +334,4 @@ def _chunk(row: tuple[Any, ...], labels: Labels) -> ExtractedChunk:
 
 
 def _content(chunk: Excerpt, extraction: Extraction) -> bytes:
-    return ChunkRecord.of(chunk.title, chunk.text, extraction, chunk.heading).content(chunk.text)
+    return ChunkRecord.of(chunk.title, chunk.text, extraction).content(chunk.text)

@@ -27,7 +27,7 @@ CREATE TABLE documents (
 CREATE TABLE chunks (
     document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
     start INTEGER NOT NULL, "end" INTEGER NOT NULL, heading TEXT NOT NULL,
-    extractor TEXT NOT NULL, pending TEXT, content BLOB NOT NULL, -- text and record, packed by zlib
+    extractor TEXT NOT NULL, pending TEXT, content BLOB NOT NULL, -- text and record, see ChunkRecord.content
     PRIMARY KEY (document, ordinal)
 );
 CREATE TABLE derived (key BLOB PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

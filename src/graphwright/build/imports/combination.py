@@ -200,12 +200,11 @@ class Combination:
         node = np.concatenate((self.first + np.asarray(index.nodes), self.number[self.added.alias_node]))
         return distinct_forms(forms, node)
 
-    def snapshot(self, tokens: TextColumn, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
-        """`tokens`: words of chunks; `node_words`: of nodes' passages, embedded if at most `max_passages`."""
+    def snapshot(self, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
+        """`node_words`: the words of nodes' passages; these are embedded if they are at most `max_passages`."""
         graph = self.graph()
-        every = TextColumn.joined((tokens, node_words.gather(self.nodes.described)))
         known = np.where(np.arange(self.first) < self.p, np.arange(self.first), -1)
-        word_index = self.documents.words.changed(every, known, np.arange(self.first))
+        word_index = self.documents.words.changed(node_words.gather(self.nodes.described), known, np.arange(self.first))
         edges = np.arange(len(graph.edges))
         spaces = {"passages": self._passage_vectors(encode, max_passages, len(graph))}
         of_names = self.number, self.first + np.arange(len(self.base.names))

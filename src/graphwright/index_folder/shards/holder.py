@@ -26,7 +26,7 @@ from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import row_cosines
 from graphwright.search.vector_pages import Keys
 from graphwright.store.changes import Changes
-from graphwright.store.chunk_columns import ChunkColumns, PerChunk
+from graphwright.store.chunk_columns import ChunkColumns
 
 _OPENED = 2  # snapshots that are kept: the graph over all shards refers to one while the next is made
 
@@ -101,8 +101,6 @@ class Holder:
         store = self._index._store
         spaces = {name: getattr(snapshot, name) for name in snapshot.about["texts"]}
         words, chunks = snapshot.words, store.columns()
-        none = TextColumn(np.empty(0, np.uint8), np.zeros(len(chunks) + 1, np.int64))
-        chunks.fields["tokens"] = PerChunk(none, np.arange(len(chunks) + 1))
         return ShardColumns(
             revision,
             chunks,
