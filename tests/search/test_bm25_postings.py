@@ -65,8 +65,9 @@ def test_changed_index_equals_index_from_scratch(before: list[str], after: list[
         known.append(int(each) if is_known else -1)
         column.append(before[int(each)] if is_known else f"{each}")
     index = WordIndex.of_words(TextColumn.of(before), np.arange(len(before)))
-    texts, nodes = TextColumn.of(column), np.arange(len(column))
-    changed, expected = index.changed(texts, np.array(known, np.int64), nodes), WordIndex.of_words(texts, nodes)
+    texts, nodes, row = TextColumn.of(column), np.arange(len(column)), np.array(known, np.int64)
+    new = texts.gather(np.flatnonzero(row < 0))
+    changed, expected = index.changed(new, row, nodes), WordIndex.of_words(texts, nodes)
     assert changed == expected
     assert [array.dtype for array in changed._arrays()] == [array.dtype for array in expected._arrays()]
 

@@ -85,10 +85,11 @@ class WordIndex(ChecksummedIndex):
     def changed(self, column: TextColumn, known: NDArray[np.int64], nodes: NDArray[np.int64]) -> WordIndex:
         """Return the index of other texts, equal to one from scratch.
 
-        `known`: the row here that has the words of each text; -1 for none, whose words are in `column` (see `of_words`).
+        `known`: the row here that has the words of each text; -1 for the others, whose words are in `column` (see
+        `of_words`).
 
-        >>> index, texts = WordIndex.of(["a hen", "a fox"], np.arange(2)), ["a fox", "red hen"]
-        >>> index.changed(TextColumn.of(texts[1:]), np.array([1, -1]), np.arange(2)) == WordIndex.of(texts, np.arange(2))
+        >>> index, both = WordIndex.of(["a hen", "a fox"], np.arange(2)), np.arange(2)
+        >>> index.changed(TextColumn.of(["red hen"]), np.array([1, -1]), both) == WordIndex.of(["fox", "red hen"], both)
         True
         """
         new, old = np.flatnonzero(known < 0), np.flatnonzero(known >= 0)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from graphwright.data.document import passage_title
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Ids32
 from graphwright.kernels.csr import row_entries, row_pointers
 from graphwright.kernels.ranking import sorted_distinct
-from graphwright.graph.graph import Ids32
 from graphwright.store.chunk_record import NUMBERS, PARTS
 from graphwright.store.packing import unpacked
 from graphwright.text.words import terms

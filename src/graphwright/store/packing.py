@@ -20,7 +20,8 @@ DICTIONARY = Path(__file__).with_name("chunks.dictionary")
 def packed(content: bytes) -> bytes:
     """Return bytes packed, with a checksum."""
     compressor = zstandard.ZstdCompressor(_LEVEL, _dictionary(), write_checksum=True, write_dict_id=False)
-    return compressor.compress(content)
+    result: bytes = compressor.compress(content)
+    return result
 
 
 def unpacked(contents: Iterable[bytes]) -> list[bytes]:
