@@ -154,7 +154,7 @@ class ChunkRecord(NamedTuple):
         record = cls(*parts)  # type: ignore[arg-type]
         if not wide:
             numbers = {name: np.frombuffer(getattr(record, name), "<u2").astype("<i4") for name in NUMBERS}
-            record = record._replace(**{name: values.tobytes() for name, values in numbers.items()})
+            record = record._replace(**{name: values.tobytes() for name, values in numbers.items()})  # type: ignore[arg-type]
         return text.decode("utf-8", "surrogatepass"), record._replace(has_topic=len(record.has_topic))  # type: ignore[arg-type]
 
     def extraction(self) -> Extraction:
