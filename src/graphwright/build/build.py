@@ -125,7 +125,7 @@ def _known_words(chunks: ChunkColumns, known: Snapshot | None, vectors: VectorRo
     """
     passages = None if known is None else known.graph.passages
     before, position = (None, None) if known is None else known.passages.by_text()
-    if known is None or not passages or before is None or position is None or len(known.words.nodes) != len(passages):
+    if known is None or not passages or before is None or position is None or not known.words.is_of(len(passages)):
         return WordIndex.of([], np.empty(0, np.int64)), np.full(len(chunks), -1)
     row, (titles, title) = passages.names.positions(chunks.names), chunks.titles
     at = np.maximum(row, 0)

@@ -82,6 +82,10 @@ class WordIndex(ChecksummedIndex):
             vocabulary.gather(order), row_pointers(df), row, counts.astype(smallest), length.astype(np.int32), nodes
         )
 
+    def is_of(self, count: int) -> bool:
+        """Return whether this holds the words of so many passages; in an index over shards these hold the entries."""
+        return len(self.nodes) == count and len(self.rows) == self.indptr[-1]
+
     def changed(self, column: TextColumn, known: NDArray[np.int64], nodes: NDArray[np.int64]) -> WordIndex:
         """Return the index of other texts, equal to one from scratch.
 

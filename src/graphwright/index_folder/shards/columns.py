@@ -277,7 +277,3 @@ class SpreadWords(WordIndex):
         while (known := self._kept.get(word)) is None:
             together(self.reading([word]))
         return known
-
-    def changed(self, column: TextColumn, known: Ints, nodes: Ints) -> WordIndex:
-        """Return the index of other texts, as `WordIndex.changed`; all of them are read, since the entries are far."""
-        return WordIndex.of_words(column, nodes)
