@@ -33,7 +33,7 @@ def main() -> None:
         extractions = extractor.extract([Excerpt.of(path.stem, chunk) for chunk in chunks])
         for chunk, extraction in zip(chunks, extractions, strict=True):
             contents.append(ChunkRecord.of(path.stem, chunk.text, extraction).content(chunk.text))
-    parser.parse_args().out.write_bytes(zstandard.train_dictionary(SIZE, unpacked(contents)).as_bytes())
+    parser.parse_args().out.write_bytes(zstandard.train_dictionary(SIZE, list(unpacked(contents))).as_bytes())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ ROOT = Path(graphwright.models.__file__).parent
 ORDER = [
     "protocols", "structured", "budget", "constrained",
     "openai.errors", "openai.http", "openai.model", "openai.llm", "fake", "cache", "multilingual",
-    "embedded.encoder", "embedded.mentions", "embedded.cross_encoder", "embedded.amounts",
+    "embedded.wordpiece", "embedded.encoder", "embedded.mentions", "embedded.cross_encoder", "embedded.amounts",
     "embedded.reader_answers", "embedded.reader",
     "sentence_transformers", "settings", "registry",
 ]
