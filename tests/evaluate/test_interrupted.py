@@ -93,7 +93,7 @@ def test_killed_run_continues_to_same_result(tmp_path: Path) -> None:
     assert late < 5, "some were killed before their end"
     assert 0 in (first, second), message
     if first or second:  # one of the two came while the other was at work
-        assert "StoreError" in message.stdout and "cannot be written now" in message.stdout
+        assert "BeingWritten" in message.stdout and "cannot be written now" in message.stdout
     assert result(out) == result(tmp_path / "whole") and len(result(out)) == 3 * len(RIVERS)
     left = {path.name for path in out.iterdir()}
     assert left == {path.name for path in (tmp_path / "whole").iterdir()}

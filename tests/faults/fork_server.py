@@ -24,12 +24,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-import numpy as np
-
 from graphwright import Index
 from graphwright.errors import GraphwrightError
 from graphwright.extract import LexicalExtractor, Schema
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Mention, Relation
+from graphwright.graph import storage
 from graphwright.models import HashEncoder
 from graphwright.store import Edit, Settings
 
@@ -87,7 +86,7 @@ class Points:
         self._around(os, "replace", lambda old, new: f"rename {Path(new).name}")
         self._around(shutil, "rmtree", lambda path, **_: f"delete {Path(path).name}", _delete_some)
         self._around(Path, "unlink", lambda path, **_: f"unlink {path.name}")
-        self._around(np, "save", lambda file, array: f"write {Path(file.name).name}", _write_some)
+        self._around(storage, "_write", lambda array, path: f"write {path.name}", _write_some)
         self._around(tempfile, "mkdtemp", lambda **_: "make the draft")
         self._around(HashEncoder, "encode", lambda encoder, texts, usage=None: "encode")
         self._around(LexicalExtractor, "extract", lambda extractor, some: "extract")
@@ -151,9 +150,8 @@ def _delete_some(path: Path) -> None:
         file.unlink()
 
 
-def _write_some(file: Any, array: Any) -> None:
-    file.write(b"\x93NUMPY\x01\x00")
-    file.flush()
+def _write_some(array: Any, path: Path) -> None:
+    path.write_bytes(b"\x93NUMPY\x01\x00")
 
 
 def _add(folder: Path, report: Callable[..., None], what: str, extractor: Any = None) -> None:

@@ -136,7 +136,7 @@ def test_second_writer_is_refused_and_readers_answer(server: ForkServer, tmp_pat
     second = server.run("add", folder, more)
     asked = server.run("ask", folder, "ppr")
     assert first.reports_of("done") == [[6]], "the first was to be at work still"
-    assert second.error[0] == "StoreError" and "another process is indexing into it" in second.error[1]
+    assert second.error[0] == "BeingWritten" and "another process is indexing into it" in second.error[1]
     assert "Wait for the other to finish" in second.error[1]
     assert asked.reports_of("answered") == [["ppr", True]]
     ended = first.wait()
@@ -148,7 +148,7 @@ def test_lock_ends_with_its_process(server: ForkServer, tmp_path: Path, more: Pa
     folder, docs = tmp_path / "index", write_corpus(tmp_path / "docs", CORPUS[:12], 2)
     writer = server.start("read slowly", folder, docs)
     writer.wait_for("done")
-    assert server.run("add", folder, more).error[0] == "StoreError"
+    assert server.run("add", folder, more).error[0] == "BeingWritten"
     writer.kill()
     assert writer.wait().code == -9
     assert server.run("add", folder, more).code == 0
