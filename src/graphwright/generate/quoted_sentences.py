@@ -19,7 +19,7 @@ Kind = Literal["sentence", "line", "heading", "row", "header", "command"]
 
 _MAX_BLOCK, _MAX_GAP = 12, 8  # lines of a block; characters between a colon and the line end
 _BLOCK_WORDS = 60  # of a block that is quoted whole where one of its lines is
-_RIVAL, _MIN_RIVAL = 0.5, 3  # share of a score, and words, of a sentence that answers in place of another
+_LIKELY, _RIVAL, _MIN_RIVAL = 0.5, 0.5, 3  # a likely answer's score; share of it, and words, of one in its place
 _LEVELS = " › "  # between the headings in the title of a passage
 _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
 _WRAPPED, _WORDS = 45, 5  # characters and words of a line that is continued in the next one
@@ -206,8 +206,8 @@ def widened(
     """Return the first and last of the sentences around sentence `best`, in its part, with at most `words` words.
 
     Only sentences are joined: to a sentence on both sides, to a heading after it. So the quotation begins with what
-    answers, no sentence with at least half of its score precedes it. A sentence that announces a block has all of it.
-    A line of a block has what stands before it, and the lines after it where the block is short; what a comment is on
+    answers: no sentence with at least half of a likely one's score precedes it. A sentence that announces a block has
+    all of it. A line of a block has what stands before it, and the lines after it where the block is short; what a comment is on
     stands alone with it.
     """
     first, last = _announced(best, sentences, scores, lengths, used)
@@ -233,12 +233,12 @@ def widened(
 
 
 def is_rival(score: float, words: int, best: float) -> bool:
-    """Return whether a sentence may answer in the place of the best, by both scores and its number of words.
+    """Return whether a sentence may answer in the place of a likely one, by both scores and its number of words.
 
-    >>> is_rival(0.4, 9, 0.5), is_rival(0.2, 9, 0.5), is_rival(0.4, 2, 0.5)
-    (True, False, False)
+    >>> is_rival(0.4, 9, 0.5), is_rival(0.2, 9, 0.5), is_rival(0.4, 2, 0.5), is_rival(0.2, 9, 0.3)
+    (True, False, False, False)
     """
-    return words >= _MIN_RIVAL and 0 < _RIVAL * best <= score
+    return words >= _MIN_RIVAL and best >= _LIKELY and score >= _RIVAL * best
 
 
 def _announced(
