@@ -207,8 +207,8 @@ def widened(
 
     Only sentences are joined: to a sentence on both sides, to a heading after it. So the quotation begins with what
     answers: no sentence with at least half of a likely one's score precedes it. A sentence that announces a block has
-    all of it. A line of a block has what stands before it, and the lines after it where the block is short; what a comment is on
-    stands alone with it.
+    all of it. A line of a block has what stands before it, and the lines after it where the block is short; what a
+    comment is on stands alone with it.
     """
     first, last = _announced(best, sentences, scores, lengths, used)
     length, start = sum(lengths[first : last + 1]), sentences[first]
