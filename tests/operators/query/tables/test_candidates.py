@@ -242,6 +242,8 @@ def test_candidates_two_columns_of_numbers_compare_rows_by_both_the_last_named_l
     assert _found(one, Exists(Where(gauze, low.condition))).result is True
     pair = [Follow(gauze, Step(name)) for name in ("on hand", "reorder level")]
     assert _found(one, Difference(*pair)).result == 20
+    unnamed = candidates("how much is the gauze", facts)
+    assert unnamed and not any(isinstance(own.query, Difference) and own.query.first == pair[0] for own in unnamed)
 
 
 def test_candidates_columns_of_different_kinds_are_not_compared() -> None:

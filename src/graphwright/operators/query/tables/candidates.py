@@ -246,7 +246,8 @@ class Enumeration:
             for column in self.sets.orderable():
                 query = q.Difference(*(self.sets.values(rows.query, column) for rows in (first, second)))
                 yield self._candidate(query, ("difference", "value"), both, column)
-        for rows, (one, other) in product(self.sets.linked(_OF_PART, 1), self.sets.column_pairs):
+        named = [pair for pair in self.sets.column_pairs if pair[1].bits]
+        for rows, (one, other) in product(self.sets.linked(_OF_PART, 1), named):
             query = q.Difference(*(self.sets.values(rows.query, part.column) for part in (one, other)))
             given, bits = (*rows.given, one, other), rows.bits | one.bits | other.bits
             apart = Rows(rows.query, 1, rows.operators, given, -1, bits)
